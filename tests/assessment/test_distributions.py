@@ -9,10 +9,11 @@ import pytest
 from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
+from unperplexed.assessment.distributions import _WORST
 from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
-from unperplexed.describe.distributions import distribution_document
+from unperplexed.describe.distributions import distribution_document, groups_table, worst
 from unperplexed.report.result import Naming
 from unperplexed.scores.distributions.climatology import (
     climatology_crps,
@@ -371,7 +372,42 @@ def test_groups_are_assessed_by_themselves(tmp_path):
     assert "late" in str(found)
     assert len(json.loads(found.to_json())["groups"]) == 2
     assert "By half" in found.to_html()
+    p = [each.diagnosis.p_value for each in (found["early"], found["late"])]
+    assert [each.adjusted_p_value for each in found.groups] == pytest.approx([p[0], 2 * p[1]], abs=1e-9)
+    assert found.worst.key == ("late",)
+    assert json.loads(found.to_json())["worst"] == ["late"]
+    assert "Worst: half late, too narrow. This costs" in (shown := " ".join(str(found).split()))
+    assert "This is sure: all other intervals lie below." in shown
     with pytest.raises(up.InputError, match="no group 'middle'; there are 'early', 'late'"):
         found["middle"]
     with pytest.raises(up.InputError, match="600 groups, more than 500"):
         up.assess_by(np.tile(y, 2), up.Samples(np.tile([1, 2, 3], (1200, 1))), by=np.arange(1200) // 2)
+
+
+def test_groups_are_sorted_the_worst_first():
+    y, centre, spread = forecasts(n=240)
+    part = np.array(["bias", "cost", "width"])[np.arange(240) % 3]
+    shift, factor = np.where(part == "bias", 0.7 * spread, 0.0), np.where(part == "cost", 0.25, 1)
+    forecast = up.Distribution("normal", mean=centre + shift, sd=spread * np.where(part == "width", 9, factor))
+    by_place = {"bias": "bias", "cost": "cost", "width": "width", "score": "width", "skill": "width"}
+    found = up.assess_by(y, forecast, by={"part": part}, sort="width")
+    assert groups_table(found).caption == "3 groups by part, the worst width first."
+    assert [each.key[0] for each in found.groups] == ["width", "cost", "bias"]
+    assert found.worst.key == ("cost",)
+    for sort, largest in by_place.items():
+        assert max("bias", "cost", "width", key=lambda name: _WORST[sort](found[name])) == largest
+    with pytest.raises(up.InputError, match="sort: expected one of 'group', 'rows', 'cost'"):
+        up.assess_by(y, forecast, by={"part": part}, sort="prediction_accuracy")
+    with pytest.raises(up.InputError, match="sort: expected one of 'geometric_accuracy', 'cost'"):
+        up.assess_by([0, 1, 1, 0], [0.3, 0.6, 0.7, 0.4], by=[0, 0, 1, 1], sort="width")
+
+
+def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
+    y, centre, spread = forecasts()
+    forecast = up.Distribution("normal", mean=centre, sd=spread)
+    found = up.assess_by(y, forecast, by={"part": np.arange(600) % 4})
+    assert found.worst is None
+    assert "Worst: in no group is there evidence of miscalibration" in str(found)
+    assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(600)}))
+    near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(600) % 4})
+    assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")

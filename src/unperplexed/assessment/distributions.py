@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, listed
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..calibration.dependent_means import RowMeans
@@ -48,6 +48,20 @@ _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
 
 _OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
+
+DistributionSort = Literal["group", "rows", "cost", "coverage", "bias", "width", "score", "skill"]
+
+_WORST: dict[DistributionSort, Callable[[DistributionAssessment], float]] = {
+    "group": lambda a: 0,
+    "rows": lambda a: a.n_rows,
+    "cost": lambda a: a.cost,
+    "coverage": lambda a: math.nan if a.told is None else abs(a.told.held.value - a.told.expected),
+    "bias": lambda a: abs(a.bias.value),
+    "width": lambda a: abs(math.log(a.width.value)) if a.width.value else math.inf,
+    "score": lambda a: next((each.value for each in a.scores.values()), math.nan),
+    "skill": lambda a: math.nan if a.skill is None else -a.skill.value.value,
+}
+"""What is largest in the group that comes first."""
 
 _MOST_GROUPS = 500
 """More groups are refused: each is diagnosed."""
@@ -97,12 +111,14 @@ def assess_distributions_by(
     forecast: Predictive,
     by: Any,
     *,
+    sort: DistributionSort = "group",
     reference: Any = None,
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
     reading: Mapping[str, Any],
 ) -> DistributionBreakdown:
     """Assess predictive distributions by group; `assess_by` describes it. Groups of single rows are left out."""
+    check_choice("sort", sort, get_args(DistributionSort))
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
     if by is None:
         raise InputError("by: missing; name the columns whose values are the groups.")
@@ -112,12 +128,13 @@ def assess_distributions_by(
     places = {key: some for key, some in keys.groups() if len(some) >= FEWEST}
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
-    groups = [
-        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
-        for key in in_order([*places])
-    ]
+    keyed = in_order([*places])
+    found = [assessed(rows.only(places[key]), scored.only(places[key]), confidence) for key in keyed]
+    adjusted = holm(np.array([each.diagnosis.overall_p_value for each in found])).tolist()
+    order = np.argsort([-_WORST[sort](each) for each in found], kind="stable")  # which has NaN last
+    groups = tuple(DistributionGroup(keyed[at], found[at], adjusted[at]) for at in order)
     whole = _mendable(rows, assessed(rows, scored, confidence))
-    return DistributionBreakdown(whole, keys.names, tuple(groups))
+    return DistributionBreakdown(whole, keys.names, groups, sort)
 
 
 def _read(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "sort", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
+    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
 )
 """Options of forecasts of classes."""
 
@@ -54,8 +54,8 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
         return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    sort: Any = a.sort if "sort" in a.given else "group"
+    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort=sort, **asked)
     return replace(found, whole=_noted(found.whole, notes))
 
 
@@ -208,7 +208,7 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, which know no groups, references or rows."""
-    if option := first_given(a, ("by", "reference", "metric", "clusters", *_OF_CLASSES)):
+    if option := first_given(a, ("by", "sort", "reference", "metric", "clusters", *_OF_CLASSES)):
         raise InputError(f"{option} is not for tallies of predictive distributions. Leave it out, or give the rows.")
     from ..assessment.distributions import assess_distribution_tally
 

@@ -315,10 +315,12 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     )
     About("forecast", command).switch("--ordered", text)
     add_by(command)
-    # The names are those of breakdown.Sort; a test holds them together.
+    # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.
     sorts = ("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group")
-    text = "order of the groups, the worst first: %(choices)s (default: %(default)s)"
-    add.one_of("--sort", sorts, text, metavar="WHAT")
+    numbers = "coverage", "bias", "width", "score", "skill"
+    text = f"order of the groups, the worst first: {', '.join(sorts)} (default: %(default)s; of distributions group);"
+    text += f" of distributions also {', '.join(numbers)}"
+    add.one_of("--sort", sorts + numbers, text, metavar="WHAT")
     text = "how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017)"
     About("work", command).many("--style", "KEY=VALUE", text)
 
