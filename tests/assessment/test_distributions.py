@@ -11,6 +11,8 @@ from scipy.stats import lognorm, norm, poisson, uniform
 import unperplexed as up
 from unperplexed.assessment.distributions import _WORST
 from unperplexed.calibration.dependent_means import RowMeans
+from unperplexed.calibration.diagnosis.kind import OfDistributions
+from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.row_groups import Windows
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
 from unperplexed.describe.distributions import distribution_document, groups_table, worst
@@ -391,7 +393,7 @@ def test_groups_are_sorted_the_worst_first():
     forecast = up.Distribution("normal", mean=centre + shift, sd=spread * np.where(part == "width", 9, factor))
     by_place = {"bias": "bias", "cost": "cost", "width": "width", "score": "width", "skill": "width"}
     found = up.assess_by(y, forecast, by={"part": part}, sort="width")
-    assert groups_table(found).caption == "3 groups by part, the worst width first."
+    assert groups_table(found).caption.startswith("3 groups by part, the worst width first.")
     assert [each.key[0] for each in found.groups] == ["width", "cost", "bias"]
     assert found.worst.key == ("cost",)
     for sort, largest in by_place.items():
@@ -411,3 +413,43 @@ def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(600)}))
     near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(600) % 4})
     assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bias_is_told_in_the_unit_of_the_outcomes_too(form):
+    y, centre, spread = forecasts(low=-0.5)
+    found, tenfold = (up.assess(k * y, FORMS[form](k * centre, k * spread)) for k in (1, 10))
+    assert found.median_spread == pytest.approx(np.median(spread), rel=0.1 if form == "members" else 1e-4)
+    assert tenfold.median_spread == pytest.approx(10 * found.median_spread)
+    assert tenfold.bias.value == pytest.approx(found.bias.value, abs=1e-6)
+    shown = {each.name: each for each in distribution_document(tenfold, Naming(), brief=True).metrics}
+    assert "Too low by (units)" not in shown
+    size = -10 * found.median_spread * found.bias.value
+    assert float(shown["Too high by (units)"].value) == pytest.approx(size, abs=0.006)
+    low, high = map(float, shown["Too high by (units)"].interval.split(" to "))
+    assert 0 < low < size < high
+    assert f"{-found.bias.interval.high:.3f}" in shown["Too high by (spreads)"].interval
+
+
+def test_without_a_unit_a_bias_is_told_in_spreads_alone():
+    y = np.random.default_rng(2).uniform(size=200)
+    for forecast, of in ((up.PIT(y, y), y), (up.Ordered(np.full((200, 3), 1 / 3)), (3 * y).astype(int))):
+        found = up.assess(of, forecast)
+        assert np.isnan(found.median_spread)
+        assert "(units)" not in str(found)
+    assert "(units)" not in str(up.Tally.of(y, up.Distribution("normal", mean=0 * y, sd=1 + 0 * y)))
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "words"),
+    [
+        (0.2, (-0.1, 0.5), "too low by 0.20 of their spread (95% CI 0.10 too high to 0.50 too low)"),
+        (-0.2, (-0.5, 0.1), "too high by 0.20 of their spread (95% CI 0.10 too low to 0.50 too high)"),
+        (-0.2, (-0.3, -0.1), "too high by 0.20 of their spread (95% CI 0.10 to 0.30)"),
+    ],
+)
+def test_an_interval_that_reaches_beyond_0_says_which_way(value, interval, words):
+    e = OfDistributions(value, interval, ("bias",), True, 0.8, (1, 1), (-0.1, 0.3))
+    assert KINDS["bias"].distributions(e)[0].words == words
+    words = KINDS["level"].distributions(e)[0].words
+    assert "level: too high by 0.10 spreads at its 10th percentile, too low by 0.30 at its 90th" in words

@@ -159,6 +159,8 @@ class DistributionAssessment(JsonResult):
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric
     """How many times as wide intervals should be; 1 is best."""
+    median_spread: float
+    """Median predicted spread (interquartile range / 1.349), in the unit of the outcomes; NaN if unknown."""
     cost_interval: Interval
     """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars

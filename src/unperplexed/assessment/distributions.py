@@ -235,6 +235,7 @@ def _described(
         density_ratio=None,
         bias=bias,
         width=width,
+        median_spread=math.nan if thresholds or widths is None else _median_spread(rows),
         cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
@@ -255,6 +256,10 @@ def _with_widths(
     """Say how wide central intervals are on average."""
     found = widths([(low, high) for _, low, high in shares.intervals()]).tolist()
     return tuple(replace(each, mean_width=width) for each, width in zip(coverage, found, strict=True))
+
+
+def _median_spread(rows: PitRows) -> float:
+    return math.nan if rows.log_spread is None else math.exp(float(np.median(rows.log_spread)))
 
 
 def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:

@@ -42,7 +42,7 @@ from ..report.numbers import amount, between, count, expected, level_text, numbe
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
 from ..scores.distributions.rules import distribution_score_named, title_beside
-from ..statistics.intervals import UNKNOWN
+from ..statistics.intervals import UNKNOWN, Interval
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
 from .assessment_tables import findings_table
@@ -170,10 +170,19 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
     for each in a.usual_intervals:
         meaning, expected = "Share of the outcomes in this central interval.", f"{level_text(each.expected)} expected"
         yield _metric(f"Held by {each.name}", meaning, each.held, share, expected)
+    title, sign = ("Too low by", 1) if a.bias.value >= 0 else ("Too high by", -1)
     meaning = "Bias in predicted spreads (interquartile range / 1.349)."
-    yield _metric("Too low by (spreads)", meaning, a.bias, number, "0 is best", best="0")
+    yield _metric(f"{title} (spreads)", meaning, _times(a.bias, sign), number, "0 is best", best="0")
+    if math.isfinite(a.median_spread):
+        meaning, spread = "The same for the median predicted spread.", f"at spread {amount(a.median_spread)}"
+        yield _metric(f"{title} (units)", meaning, _times(a.bias, sign * a.median_spread), amount, spread, best="0")
     meaning = "By how much intervals are to be widened, the bias being mended."
     yield _metric("Width factor needed", meaning, a.width, number, "1 is best", best="1")
+
+
+def _times(found: Estimate, factor: float) -> Estimate:
+    low, high = sorted(factor * end for end in found.interval)
+    return Estimate(factor * found.value, interval=Interval(low, high))
 
 
 def _metric(
@@ -340,7 +349,7 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     costs = (Estimate(each.cost, interval=each.cost_interval) for each in found)
     columns += [
         column("cost in nats", costs, number, noted=True),
-        column("too low by (spreads)" if limits else "too low by", (each.bias for each in found), two_decimals),
+        column("bias", (each.bias for each in found), two_decimals),
         column("width factor", (each.width for each in found), two_decimals),
     ]
     if b.whole.skill is not None:
@@ -354,7 +363,12 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     ]
     order = {"group": "in order", "rows": "the most rows first"}.get(b.sort, f"the worst {b.sort} first")
     caption = f"{number_of(len(found), 'group')} by {short_name(', '.join(b.by))}, {order}."
-    return Table.of(caption, *columns, sortable=True, notes=confidence_interval(b.whole.confidence))
+    return Table.of(
+        f"{caption} Bias in spreads: above 0 too low.",
+        *columns,
+        sortable=True,
+        notes=confidence_interval(b.whole.confidence),
+    )
 
 
 def worst(b: DistributionBreakdown) -> str:
