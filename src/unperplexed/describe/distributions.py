@@ -159,7 +159,7 @@ def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
         after = amount(a.remedy.after) if a.remedy is not None and name == a.remedy.score and a.remedy.advised else ""
         title, meaning = title_beside(name, a.scores), f"{capital(score.note)}."
-        yield _metric(title, meaning, found, amount, reference, score.better, after=after)
+        yield replace(_metric(title, meaning, found, amount, reference, score.better), after=after)
     if a.skill is not None:
         title, of = distribution_score_named(a.skill.score).title, a.skill.reference
         meaning = f"1 − {title} / {title} of {of}."
@@ -186,16 +186,10 @@ def _times(found: Estimate, factor: float) -> Estimate:
 
 
 def _metric(
-    title: str,
-    meaning: str,
-    found: Estimate,
-    form: Form,
-    reference: str,
-    better: str = "",
-    best: str = "",
-    after: str = "",
+    title: str, meaning: str, found: Estimate, form: Form, reference: str, better: str = "", best: str = ""
 ) -> Metric:
-    return Metric(title, meaning, form(found.value), between(*found.interval, form), after, reference, better, best)
+    limits = between(*found.interval, form)
+    return Metric(title, meaning, form(found.value), limits, reference=reference, better=better, best=best)
 
 
 def settings(a: DistributionAssessment) -> str:
@@ -362,13 +356,9 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
         Column("finding", [headline(each) for each in found], words=True, detail=True),
     ]
     order = {"group": "in order", "rows": "the most rows first"}.get(b.sort, f"the worst {b.sort} first")
-    caption = f"{number_of(len(found), 'group')} by {short_name(', '.join(b.by))}, {order}."
-    return Table.of(
-        f"{caption} Bias in spreads: above 0 too low.",
-        *columns,
-        sortable=True,
-        notes=confidence_interval(b.whole.confidence),
-    )
+    by = f"{number_of(len(found), 'group')} by {short_name(', '.join(b.by))}"
+    caption = f"{by}, {order}. Bias in spreads: above 0 too low."
+    return Table.of(caption, *columns, sortable=True, notes=confidence_interval(b.whole.confidence))
 
 
 def worst(b: DistributionBreakdown) -> str:
