@@ -137,12 +137,11 @@ def _remedy(found: DistributionRemedy) -> Iterator[str]:
     if not found.advised:
         yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
         return
-    saved = f" and the log score by {number(gain.value)} nats ({limits})"
+    lowered = f"the log score by {number(gain.value)} nats ({limits})"
     if found.score:
-        title = distribution_score_named(found.score).title
-        yield f"{capital(found.words)}. That lowers the {title} to {amount(found.after)}{saved}."
-    else:
-        yield f"{capital(found.words)}. That lowers{saved[4:]}."
+        title = distribution_score_named(found.score).title.replace("Plain", "plain")
+        lowered = f"the {title} from {amount(found.before)} to {amount(found.after)} and {lowered}"
+    yield f"{capital(found.words)}. That lowers {lowered}."
 
 
 def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
@@ -153,15 +152,17 @@ def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
 
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
-    for name, found in a.scores.items():
+    mended = a.remedy if a.remedy is not None and a.remedy.score and a.remedy.advised else None
+    of_members = {} if mended is None else {mended.score: Estimate(mended.before)}
+    for name, found in {**a.scores, **of_members, **a.scores}.items():
         score = distribution_score_named(name)
         skill = a.skill if a.skill is not None and a.skill.score == name else None
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
-        after = amount(a.remedy.after) if a.remedy is not None and name == a.remedy.score and a.remedy.advised else ""
-        title, meaning = title_beside(name, a.scores), f"{capital(score.note)}."
+        after = amount(mended.after) if mended is not None and name == mended.score else ""
+        title, meaning = title_beside(name, a.scores, a.form), f"{capital(score.note)}."
         yield replace(_metric(title, meaning, found, amount, reference, score.better), after=after)
     if a.skill is not None:
-        title, of = distribution_score_named(a.skill.score).title, a.skill.reference
+        title, of = title_beside(a.skill.score, a.scores, a.form), a.skill.reference
         meaning = f"1 − {title} / {title} of {of}."
         yield _metric(f"Skill against {of}", meaning, a.skill.value, number, "0 is no better", "larger")
     if a.density_ratio is not None:
@@ -315,7 +316,7 @@ def tally_document(tally: DistributionTally, naming: Naming, *, brief: bool) -> 
     means = ((distribution_score_named(name), tally.score(name)) for name in tally.scores)
     for score, found in means:
         limits = confidence_interval(0.95), found.interval(0.95)
-        held[title_beside(score.name, tally.scores)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
+        held[title_beside(score.name, tally.scores, tally.form)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
     return Document(
         title=naming.titled(what),
         facts=naming.called,
@@ -348,7 +349,7 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     ]
     if b.whole.skill is not None:
         name = b.whole.skill.score
-        columns.append(column(distribution_score_named(name).title, (each.scores[name] for each in found), amount))
+        columns.append(column(title_beside(name, (), b.whole.form), (each.scores[name] for each in found), amount))
         skills = (each.skill.value for each in found if each.skill is not None)
         columns.append(column("skill", skills, two_decimals))
     columns += [
