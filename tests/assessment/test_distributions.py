@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import polars as pl
@@ -453,3 +454,18 @@ def test_an_interval_that_reaches_beyond_0_says_which_way(value, interval, words
     assert KINDS["bias"].distributions(e)[0].words == words
     words = KINDS["level"].distributions(e)[0].words
     assert "level: too high by 0.10 spreads at its 10th percentile, too low by 0.30 at its 90th" in words
+
+
+@pytest.mark.parametrize("size", [2, 8, 9, 90, 125])
+def test_coverage_by_all_members_has_a_name_of_its_own(size):
+    rng = np.random.default_rng(size)
+    members, y = rng.normal(size=(300, size)), rng.normal(size=300)
+    found = up.assess(y, up.Samples(members), clusters=None)
+    inside = ((members.min(axis=1) < y) & (y < members.max(axis=1))).mean()
+    assert found.to_flat()["coverage_all_members"] == pytest.approx(inside)
+    assert found.coverage[-1].expected == pytest.approx((size - 1) / (size + 1))
+    assert len(found.coverage) == len([name for name in found.to_flat() if re.fullmatch(r"coverage_([\d.]+|all_members)", name)])
+    assert up.check(found, require=f"coverage_all_members > {inside - 0.01}", confidence=None)
+    assert not up.check(found, require=f"coverage_all_members > {inside + 0.01}", confidence=None)
+    of_levels = up.assess(y, up.Distribution("normal", mean=np.zeros(300), sd=np.ones(300)), clusters=None)
+    assert "coverage_all_members" not in of_levels.to_flat()

@@ -246,8 +246,9 @@ class DistributionAssessment(JsonResult):
         Returns
         -------
         dict of str to float or None
-            ``coverage_80``, ``coverage_80.lower``, ``coverage_80.upper``, ``crps``, ``bias``, ``width``, ``cost`` and
-            so on; ``too-narrow`` and the other words are 1 or 0. None stands for what is not known.
+            ``coverage_80`` (of an ensemble ``coverage_all_members`` too), ``coverage_80.lower``, ``coverage_80.upper``,
+            ``crps``, ``bias``, ``width``, ``cost`` and so on; ``too-narrow`` and the other words are 1 or 0. None
+            stands for what is not known.
 
         Examples
         --------
