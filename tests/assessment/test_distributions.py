@@ -464,7 +464,9 @@ def test_coverage_by_all_members_has_a_name_of_its_own(size):
     inside = ((members.min(axis=1) < y) & (y < members.max(axis=1))).mean()
     assert found.to_flat()["coverage_all_members"] == pytest.approx(inside)
     assert found.coverage[-1].expected == pytest.approx((size - 1) / (size + 1))
-    assert len(found.coverage) == len([name for name in found.to_flat() if re.fullmatch(r"coverage_([\d.]+|all_members)", name)])
+    assert len(found.coverage) == len(
+        [name for name in found.to_flat() if re.fullmatch(r"coverage_([\d.]+|all_members)", name)]
+    )
     assert up.check(found, require=f"coverage_all_members > {inside - 0.01}", confidence=None)
     assert not up.check(found, require=f"coverage_all_members > {inside + 0.01}", confidence=None)
     of_levels = up.assess(y, up.Distribution("normal", mean=np.zeros(300), sd=np.ones(300)), clusters=None)

@@ -101,9 +101,8 @@ def _mendable(rows: DistributionRows, found: DistributionAssessment) -> Distribu
     """Return the assessment with a way to its remedy, if anything was found."""
     if not found.diagnosis.findings:
         return found
-    score = next(iter(found.scores), "")
-    before = found.scores[score].value if score else math.nan
-    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before, found.confidence))
+    score, before = next(iter(found.scores.items()), ("", Metric()))
+    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before.value, found.confidence))
 
 
 def assess_distributions_by(

@@ -350,8 +350,7 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     if b.whole.skill is not None:
         name = b.whole.skill.score
         columns.append(column(title_beside(name, (), b.whole.form), (each.scores[name] for each in found), amount))
-        skills = (each.skill.value for each in found if each.skill is not None)
-        columns.append(column("skill", skills, two_decimals))
+        columns.append(column("skill", (each.skill.value for each in found if each.skill is not None), two_decimals))
     columns += [
         Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in b.groups], detail=True),
         Column("finding", [headline(each) for each in found], words=True, detail=True),
