@@ -10,7 +10,8 @@ from scipy.special import ndtri
 
 from unperplexed import InputError
 from unperplexed.cli.advice import distribution_command
-from unperplexed.cli.distributions import distributions_of
+from unperplexed.cli.distributions import _OF_CLASSES, distributions_of
+from unperplexed.cli.options import CLASSES
 from unperplexed.cli.parser import _parsed, _parser, main
 
 
@@ -121,3 +122,37 @@ def test_a_hub_stands_for_file(folder, capsys):
             main(["assess", *words])
         assert ended.value.code == 2
         assert message in capsys.readouterr().err
+
+
+SAMPLE = {
+    **{"pair": ["y=mean"], "labels": ["0", "1"], "ignore_label": ["1"], "floor": ["0.1"], "measured": ["kernel"]},
+    **{"engine": ["dask"], "jobs": ["2"], "show": ["scores"], "style": ["axes=nelson"], "resamples": ["10"]},
+    **{"seed": ["1"], "lag": ["1"], "apply": ["a=m.json"], "by": ["made"], "method": ["bias"], "report": ["r.html"]},
+    **{"earlier": ["g.csv"], "require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
+    **{"view": ["top-label"], "anytime": [], "drift": []},
+}
+"""A value, other than the default, of each option that predictive distributions have no use for."""
+
+
+def unfit(command):
+    """Options whose help says that they are not for distributions."""
+    return [each for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions
+            if each.help and str(each.help).endswith(CLASSES)]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["assess", "compare", "skill", "recalibrate", "check", "monitor", "tally"])
+def test_what_help_says_is_not_for_distributions_is_refused(folder, command, capsys):
+    more = {"check": ["--require", "width < 2"], "monitor": ["--time", "made"], "recalibrate": ["-o", "m.json"]}
+    pl.read_csv("f.csv").write_csv("g.csv")
+    files = ["a=f.csv", "b=g.csv"] if command == "compare" else ["f.csv"]
+    words = [command, *files, "--truth", "y", "--quantiles", "q*", *more.get(command, ["--json", "x.json"])]
+    words += {"tally": ["-o", "x.tally"], "compare": ["--on", "made"]}.get(command, [])
+    options = unfit(command)
+    assert {"labels", "scale"} < {each.dest for each in options} <= {*SAMPLE}
+    for each in options:
+        assert main([*words, each.option_strings[-1], *SAMPLE[each.dest]]) == 2
+        assert each.option_strings[-1] in capsys.readouterr().err
+    refused = {*_OF_CLASSES} - {"prob", "ordered", "forecast"}
+    known = {each.dest for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions}
+    unsaid = refused & known - {each.dest for each in options}
+    assert unsaid <= ({"apply", "seed"} if command == "recalibrate" else set())

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from ..forecasts.distributions.predictive import Predictive
     from .distribution_result import DistributionBreakdown
+    from .distributions import DistributionSort
 
 REMEDIED = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
@@ -383,7 +384,12 @@ class Breakdown(JsonResult):
 
 @overload
 def assess_by(
-    y_true: Any, y_prob: Predictive, *, by: Any, **options: Unpack[PredictiveOptions]
+    y_true: Any,
+    y_prob: Predictive,
+    *,
+    by: Any,
+    sort: DistributionSort = "group",
+    **options: Unpack[PredictiveOptions],
 ) -> DistributionBreakdown: ...
 @overload
 def assess_by(
@@ -403,7 +409,7 @@ def assess_by(
     y_prob: Any = None,
     *,
     by: Any = None,
-    sort: Sort = "geometric_accuracy",
+    sort: Any = "geometric_accuracy",
     shrink: bool = False,
     most_groups: int = MOST_GROUPS,
     reference: Any = None,
@@ -432,7 +438,8 @@ def assess_by(
         Which groups come first: those of the lowest reported geometric accuracy (as shrunk, with ``shrink``), the
         highest cost of miscalibration, the lowest prediction accuracy, the most rows, or the first by name. By the
         first three small groups stand behind all others, since chance makes the extremes there; by shrunken accuracies
-        they need not.
+        they need not. Of predictive distributions by default the first by name; or the most "rows", the highest "cost"
+        or "score", the "coverage", "bias" or "width" that is farthest from the best, or the least "skill".
     shrink : bool, default False
         Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
         has. It takes at least four groups.
@@ -447,7 +454,7 @@ def assess_by(
     Returns
     -------
     Breakdown
-        Of predictive distributions a `DistributionBreakdown`, which ``sort`` and ``shrink`` do not concern.
+        Of predictive distributions a `DistributionBreakdown`, which ``shrink`` does not concern.
 
     Raises
     ------
@@ -475,10 +482,10 @@ def assess_by(
     if is_predictive(y_prob):
         from .distributions import assess_distributions_by
 
+        how = {"reference": reference, "metrics": metrics, "confidence": confidence, "reading": reading}
         return assess_distributions_by(
-            y_true, y_prob, by, reference=reference, metrics=metrics, confidence=confidence, reading=reading
+            y_true, y_prob, by, sort="group" if sort == "geometric_accuracy" else sort, **how
         )
-    check_choice("sort", sort, get_args(Sort))
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, "reference": reference, "metrics": metrics, **reading})
@@ -536,6 +543,7 @@ def broken_down(
     InputError
         For a tally without weight, for groups that cannot be shrunk, and for too many to be sorted by cost.
     """
+    check_choice("sort", sort, get_args(Sort))
     waiting = tallies.rows()
     counted = CountedGroups(tallies, settings, dependence, rows, waiting)
     whole, groups = counted.assessment(()), counted_groups(counted, waiting)

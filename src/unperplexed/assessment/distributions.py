@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, listed
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
@@ -46,6 +46,20 @@ _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
 
 _OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
+
+DistributionSort = Literal["group", "rows", "cost", "coverage", "bias", "width", "score", "skill"]
+
+_WORST: dict[DistributionSort, Callable[[DistributionAssessment], float]] = {
+    "group": lambda a: 0,
+    "rows": lambda a: a.n_rows,
+    "cost": lambda a: a.cost,
+    "coverage": lambda a: math.nan if a.told is None else abs(a.told.held.value - a.told.expected),
+    "bias": lambda a: abs(a.bias.value),
+    "width": lambda a: abs(math.log(a.width.value)) if a.width.value else math.inf,
+    "score": lambda a: next((each.value for each in a.scores.values()), math.nan),
+    "skill": lambda a: math.nan if a.skill is None else -a.skill.value.value,
+}
+"""What is largest in the group that comes first."""
 
 _MOST_GROUPS = 500
 """More groups are refused: each is diagnosed."""
@@ -85,9 +99,8 @@ def _mendable(rows: DistributionRows, found: DistributionAssessment) -> Distribu
     """Return the assessment with a way to its remedy, if anything was found."""
     if not found.diagnosis.findings:
         return found
-    score = next(iter(found.scores), "")
-    before = found.scores[score].value if score else math.nan
-    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before, found.confidence))
+    score, before = next(iter(found.scores.items()), ("", Metric()))
+    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before.value, found.confidence))
 
 
 def assess_distributions_by(
@@ -95,12 +108,14 @@ def assess_distributions_by(
     forecast: Predictive,
     by: Any,
     *,
+    sort: DistributionSort = "group",
     reference: Any = None,
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
     reading: Mapping[str, Any],
 ) -> DistributionBreakdown:
     """Assess predictive distributions by group; `assess_by` describes it. Groups of single rows are left out."""
+    check_choice("sort", sort, get_args(DistributionSort))
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
     if by is None:
         raise InputError("by: missing; name the columns whose values are the groups.")
@@ -110,12 +125,13 @@ def assess_distributions_by(
     places = {key: some for key, some in keys.groups() if len(some) >= FEWEST}
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
-    groups = [
-        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
-        for key in in_order([*places])
-    ]
+    keyed = in_order([*places])
+    found = [assessed(rows.only(places[key]), scored.only(places[key]), confidence) for key in keyed]
+    adjusted = holm(np.array([each.diagnosis.overall_p_value for each in found])).tolist()
+    order = np.argsort([-_WORST[sort](each) for each in found], kind="stable")  # which has NaN last
+    groups = tuple(DistributionGroup(keyed[at], found[at], adjusted[at]) for at in order)
     whole = _mendable(rows, assessed(rows, scored, confidence))
-    return DistributionBreakdown(whole, keys.names, tuple(groups))
+    return DistributionBreakdown(whole, keys.names, groups, sort)
 
 
 def _read(
@@ -216,6 +232,7 @@ def _described(
         density_ratio=None,
         bias=bias,
         width=width,
+        median_spread=math.nan if thresholds or widths is None else _median_spread(rows),
         cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
@@ -236,6 +253,10 @@ def _with_widths(
     """Say how wide central intervals are on average."""
     found = widths([(low, high) for _, low, high in shares.intervals()]).tolist()
     return tuple(replace(each, mean_width=width) for each, width in zip(coverage, found, strict=True))
+
+
+def _median_spread(rows: PitRows) -> float:
+    return math.nan if rows.log_spread is None else math.exp(float(np.median(rows.log_spread)))
 
 
 def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:

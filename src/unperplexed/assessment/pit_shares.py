@@ -97,7 +97,7 @@ class PitShares:
             return
         inside, members = self.edges[1:-1], self._members
         step = max(1, members // (2 * _MOST))
-        for at in range(inside.size // 2 - 1, -1, -step) if members else ():
+        for at in range((inside.size // 2 - 1) // step * step, -1, -step) if members else ():
             name = f"the inner {members - 2 * at} members" if at else f"all {members} members"
             yield name, float(inside[at]), float(inside[-1 - at])
         for low in inside[inside < 0.5][::-1] if not members else ():

@@ -212,6 +212,8 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
+    if not a.by and (option := first_given(a, ["sort"])):  # it would be ignored
+        raise InputError(f"{option} is for groups; name their column with --by.")
     if of_numbers(a) or a.ordered:
         _distributions(a)
         return
@@ -226,8 +228,6 @@ def assess(arguments: argparse.Namespace) -> None:
         found = replace(breakdown_of(Asked.of(a, rows)), skill=skill)
         whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
-        if option := first_given(a, ["sort"]):  # it would be ignored
-            raise InputError(f"{option} is for groups; name their column with --by.")
         asked = Asked.of(a, rows)
         found = full = whole = replace(assessment_of(asked), skill=skill)
         change = change_of(asked, whole)

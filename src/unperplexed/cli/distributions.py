@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
+from ..report.numbers import level_text
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "sort", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
+    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
 )
 """Options of forecasts of classes."""
 
@@ -54,8 +57,8 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
         return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    sort: Any = a.sort if "sort" in a.given else "group"
+    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort=sort, **asked)
     return replace(found, whole=_noted(found.whole, notes))
 
 
@@ -150,18 +153,23 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     [name, *others] = hub_files(rows.files) if a.hub else rows.files
     if others:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
-    beyond: list[float] = []
+    beyond = [(0.0, 0.0)]
 
     def mend(forecast: Predictive) -> Predictive:
         if made.distributions is None:
             return made.transform(forecast)
         new, share = made.distributions.mended(forecast)
-        beyond.append(share)
+        if share and forecast.edges is not None:
+            beyond.append((share, float(1 - np.ptp(forecast.edges[1:-1]))))
         return new
 
     lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
-    outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
-    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
+    share, expected = max(beyond)
+    outside = (
+        f"; {share:.0%} of the new numbers lie beyond the old ones of their row, on either side, and are extrapolated"
+    )
+    outside += f"; {level_text(expected)} of the outcomes are expected beyond the new ones"
+    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
 
 
 def _seasons(a: argparse.Namespace) -> list[str]:
@@ -208,7 +216,7 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, which know no groups, references or rows."""
-    if option := first_given(a, ("by", "reference", "metric", "clusters", *_OF_CLASSES)):
+    if option := first_given(a, ("by", "sort", "reference", "metric", "clusters", *_OF_CLASSES)):
         raise InputError(f"{option} is not for tallies of predictive distributions. Leave it out, or give the rows.")
     from ..assessment.distributions import assess_distribution_tally
 

@@ -156,7 +156,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             partial(options.add_input, pairs=False),
             options.add_pairing,
             options.add_predictive,
-            options.add_by,
+            partial(options.add_by, more=options.CLASSES),
             options.add_reference,
             options.add_floor,
             options.add_confidence,

@@ -239,7 +239,7 @@ DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
     {
         score.name: score
         for score in (
-            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes; of members the fair one"),
+            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
             DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
             DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
             DistributionScore(
@@ -310,9 +310,13 @@ def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScor
     return tuple(replace(DISTRIBUTION_SCORES[name], title=title_beside(name, names)) for name in names)
 
 
-def title_beside(name: str, others: Container[str]) -> str:
-    """Give the title of a rule: beside the WIS, which is the CRPS by quantiles, that of log(1 + y) is a WIS too."""
+def title_beside(name: str, others: Container[str], form: str = "") -> str:
+    """Give the title of a rule: beside the WIS, which is the CRPS by quantiles, that of log(1 + y) is a WIS too.
+
+    Of forecasts by members the CRPS is the fair one.
+    """
     title = distribution_score_named(name).title
+    title = f"Fair {title}" if name == "crps" and form.endswith("members") else title
     return title.replace("CRPS", "WIS") if "weighted_interval_score" in others else title
 
 
