@@ -45,6 +45,8 @@ class Series(NamedTuple):
     ratios: Floats
     """Log-likelihood ratios that date an error which the evidence has found, and what they weigh."""
     ratio_weights: Floats
+    phases: int = 1
+    """How many there are, each of every so many periods."""
 
     @classmethod
     def of(cls, group: str, events: Sequence[Events | None], shared: bool) -> Series:
@@ -73,7 +75,7 @@ class Series(NamedTuple):
             return cls(group, events, factors, weights, log_evidence(factors, weights), factors, weights)
         factors, weights = over_time(period_factors, known.periods)
         dating = over_time(dating_ratios, known.dating)
-        return cls(group, events, factors, weights, log_evidence(factors, weights), *dating)
+        return cls(group, events, factors, weights, log_evidence(factors, weights), *dating, phases)
 
 
 class _Link(NamedTuple):
