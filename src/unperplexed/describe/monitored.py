@@ -122,16 +122,11 @@ def _lead(m: Monitored) -> str:
     current = alarm.about(m)
     if len(current) > 1:
         told = [f"{alarm.sentence(m, each, alarm.since_text(each))}." for each in current[: over_time.MOST_GROUPS]]
-        more = (
-            [f"{len(current) - over_time.MOST_GROUPS} more: see the groups."]
-            if len(current) > over_time.MOST_GROUPS
-            else []
-        )
+        further = len(current) - over_time.MOST_GROUPS
+        more = [f"{further} more: see the groups."] * (further > 0)
     else:
-        told, more = (
-            [f"{alarm.sentence(m, m.alarm)}."],
-            ["The groups do not differ beyond chance."] if alarm.alike(m) else [],
-        )
+        told = [f"{alarm.sentence(m, m.alarm)}."]
+        more = ["The groups do not differ beyond chance."] * bool(alarm.alike(m))
         if m.alarm.over is not None:
             more.append(alarm.after_text(m.alarm, m.alarm.over))
     failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]

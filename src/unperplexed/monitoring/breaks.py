@@ -215,8 +215,7 @@ def _trend(
     alike = [each for _, some in parts for each in mended(some)]
     vary = spread(alike) if not limits or dispersion(alike, ())[1] < _VARIED else (1.0, 1.0)
     bias = _errors_apart(two.bias - one.bias, (one.bias_interval, two.bias_interval), vary[0])
-    slope = two.slope - one.slope
-    slope = _errors_apart(slope, (one.slope_interval, two.slope_interval), vary[1])
+    slope = _errors_apart(two.slope - one.slope, (one.slope_interval, two.slope_interval), vary[1])
     if not max(bias, slope) > -ndtri(_TREND / 4):  # two sides of two differences
         return "", None
     first, second = (point_of(*each, limits=limits) for each in parts)
