@@ -76,6 +76,8 @@ def _rows(a: argparse.Namespace) -> Input:
 def _timed(a: argparse.Namespace) -> str:
     """Name the column of the periods."""
     column, _, period = a.time.rpartition(":")
+    if column and period in ("hour", "weekday"):
+        raise InputError(f"--time {a.time}: each {period} comes again and again. Take days as periods, {column}:day.")
     return f"{column}:{PERIODS[period]}" if column and period in PERIODS else str(a.time)
 
 
