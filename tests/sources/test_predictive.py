@@ -288,6 +288,37 @@ def test_outcomes_are_matched_once_whatever_spells_the_keys(tmp_path, wide):
         read(path, "quantiles", "level=value", truth=None, target_data=str(truth), target_date="target_end_date")
 
 
+def test_leading_zeros_that_one_side_has_lost(tmp_path, wide):
+    """'06' is 6 in a file that took codes for numbers; where zeros tell codes apart, they are left."""
+    path, truth = tmp_path / "f.csv", tmp_path / "truth.csv"
+    known = wide.select("day", "site", pl.col("y").alias("value"))
+    bare = pl.col("site").str.replace("^0", "")
+    settings = {"truth": None, "target_data": str(truth)}
+    for forecasts, outcomes in ((long_of(wide).with_columns(bare), known), (long_of(wide), known.with_columns(bare))):
+        forecasts.drop("y").write_csv(path)
+        outcomes.write_csv(truth)
+        found = read(path, "quantiles", "level=value", **settings)
+        assert len(found.y) == 120
+        assert "site: leading zeros are in one of the files only" in " ".join(sentence for _, sentence in found.notes)
+        assert found.y.sum() == pytest.approx(wide["y"].sum())
+    long_of(wide).with_columns(bare).drop("y").write_csv(path)
+    pl.concat([known, known.with_columns(bare)]).write_csv(truth)
+    found = read(path, "quantiles", "level=value", **settings)
+    assert (len(found.y), len(found.notes)) == (120, 0)
+
+
+def test_members_that_a_pattern_takes_are_said(tmp_path, wide):
+    wide.with_columns(mode=pl.lit("a"), m1=pl.col("mean") + 1).write_csv(tmp_path / "f.csv")
+    said = []
+    with pytest.raises(InputError, match="column 'mode' is not a number"):
+        read_distributions(
+            [str(tmp_path / "f.csv")], PredictiveSelection("samples", ["m*"], "y"), FileReading(), said.append
+        )
+    assert said == ["members by the names of columns: 'mean', 'mode', 'm1'"]
+    with pytest.raises(InputError, match="column 'm1' is named twice; name each member once"):
+        read(tmp_path / "f.csv", "samples", "m1", "m*")
+
+
 def spoiled(wide, column, rows, value):
     at = pl.int_range(wide.height)
     return wide.with_columns(pl.when(at.is_in(rows)).then(pl.lit(value)).otherwise(pl.col(column)).alias(column))

@@ -155,6 +155,11 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     def mend(forecast: Predictive) -> Predictive:
         if made.distributions is None:
             return made.transform(forecast)
+        if known := made.distributions.known(forecast):
+            rows.say(
+                f"about {known:.0%} of the forecasts that the map was fitted to are among these. Mended, they look"
+                " better than new ones will; assess the map by its own gain, or on other rows"
+            )
         new, share = made.distributions.mended(forecast)
         beyond.append(share)
         return new

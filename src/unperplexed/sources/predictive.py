@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from .derived_columns import Derived, derived
@@ -95,14 +95,14 @@ def read_distributions(
     if selection.ordered and selection.target_data is None:
         raise InputError("--ordered takes the categories that happened from a file; name it with --target-data.")
     parts = opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
-    selection = _dated(selection, parts[0].source, say)
+    selection = dated(selection, parts[0].source, say)
     rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
     if selection.target_data is not None:
         rows, selection = with_outcomes(rows, selection, reading)
     return _finished(rows, selection)
 
 
-def _dated(selection: PredictiveSelection, file: Source, say: Callable[[str], None]) -> PredictiveSelection:
+def dated(selection: PredictiveSelection, file: Source, say: Callable[[str], None]) -> PredictiveSelection:
     """Take the dates of issue and target from columns of the usual names, where both are there and neither is named."""
     if selection.issued is not None or selection.target_date is not None:
         return selection
@@ -150,12 +150,12 @@ def long_table(
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     """Make the forecasts, and read what stands beside them."""
-    rows = _ahead(rows, selection)
+    rows = rows.only(ahead(rows.frame, selection), "they are about a time before they were issued")
     y = rows.numbers[str(selection.truth)]
     forecast = rows.make(rows.matrix, y)
     frame = rows.frame.select(key_column(column, column.name) for column in rows.frame)
     made = {text: _made(text, frame) for text in (*selection.keys, *selection.clusters)}
-    issued, target = _dates(rows, selection)
+    issued, target = _dates(rows.frame, selection)
     return ReadDistributions(
         forecast.named(y),
         forecast,
@@ -169,22 +169,22 @@ def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     )
 
 
-def _dates(rows: Rows, selection: PredictiveSelection) -> list[NDArray[Any] | None]:
+def _dates(frame: pl.DataFrame, selection: PredictiveSelection) -> list[NDArray[Any] | None]:
     """When forecasts were issued, and the times that they are about, as far as their columns are known."""
-    return [None if name is None else _moments(rows.frame[name]) for name in (selection.issued, selection.target_date)]
+    return [None if name is None else _moments(frame[name]) for name in (selection.issued, selection.target_date)]
 
 
-def _ahead(rows: Rows, selection: PredictiveSelection) -> Rows:
-    """Leave out what is about a time before it was issued, and may be known by then, unless all rows are."""
-    issued, target = _dates(rows, selection)
+def ahead(frame: pl.DataFrame, selection: PredictiveSelection) -> Bools:
+    """Say which rows are not about a time before they were issued, which may be known by then; all if none is."""
+    issued, target = _dates(frame, selection)
     if issued is None or target is None:
-        return rows
+        return np.ones(frame.height, dtype=bool)
     if issued.dtype.kind != target.dtype.kind:
         raise InputError(
             f"columns {selection.issued!r} and {selection.target_date!r}: one has dates, the other numbers."
         )
-    ahead = target >= issued
-    return rows.only(ahead, "they are about a time before they were issued") if ahead.any() else rows
+    found: Bools = target >= issued
+    return found if found.any() else ~found
 
 
 def several(frame: pl.DataFrame) -> list[Note]:

@@ -151,7 +151,10 @@ def _samples(words: list[str], file: Source) -> Wide | Long:
     if (long := _long("samples", words, file)) is not None:
         return long
     columns = [name for word in words for name in _matched("samples", word, file)]
-    return Wide(columns, Samples)
+    if again := next((name for name in columns if columns.count(name) > 1), None):
+        raise _refused("samples", " ".join(words), f"column {again!r} is named twice; name each member once")
+    said = f"members by the names of columns: {listed(columns)}" if columns != words else ""
+    return Wide(columns, lambda values: Samples(values).called(columns), said)
 
 
 def _distribution(words: list[str], file: Source) -> Wide:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.special import ndtri
 
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...statistics.normal_scores import information_between, information_of
-from .arrays import BLOCK
-from .predictive import Information, Limits, Predictive
+from .arrays import BLOCK, questions
+from .predictive import Information, Limits, Note, Predictive
 
 
 class Partition(Predictive):
@@ -23,6 +25,11 @@ class Partition(Predictive):
     def _bounds(self) -> AnyFloats:
         """Numbers that bound the cells, of shape (n, k - 1), in any order."""
         raise NotImplementedError
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What was seen in the forecasts, and what it asks."""
+        return (*super().notes, *questions(self._bounds, "forecasts"))
 
     def __len__(self) -> int:
         """Count the forecasts."""
