@@ -78,7 +78,7 @@ BY_NAME = {
     "integrations",
     "kernels.compiled",
     "language_models.forms",
-    "sources.local",
+    "sources.engines",
     "sources.readers.formats",
 }
 """What imports modules by names that it makes, which no other test of imports sees."""

@@ -1,6 +1,7 @@
 """Predictive distributions read from files: the same whatever their form, on real data, and bad input."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -305,6 +306,29 @@ def test_leading_zeros_that_one_side_has_lost(tmp_path, wide):
     pl.concat([known, known.with_columns(bare)]).write_csv(truth)
     found = read(path, "quantiles", "level=value", **settings)
     assert (len(found.y), len(found.notes)) == (120, 0)
+
+
+def test_wide_tables_are_counted_batch_by_batch(tmp_path, wide, expected, monkeypatch):
+    """To the bytes of the rows in memory; rows that are dropped are counted, those of a whole batch too."""
+    from unperplexed import Quantiles, Tally
+    from unperplexed.sources import predictive, readers, tables
+
+    spoiled(wide, "q0.5", [*range(40, 60), 7], None).write_parquet(tmp_path / "f.parquet", row_group_size=20)
+    monkeypatch.setattr(readers, "BATCH_ROWS", 20)
+    sizes, rows = [], tables._rows
+    monkeypatch.setattr(tables, "_rows", lambda *given: sizes.append(given[1].n_rows) or rows(*given))
+    selection = PredictiveSelection("quantiles", ["q*"], "y", weight="w")
+    found = predictive.count_distributions([str(tmp_path / "f.parquet")], selection, DROP)
+    assert sizes == [20] * 6
+    left = [at for at in range(120) if not (40 <= at < 60 or at == 7)]
+    of_rows = Tally.of(expected[1][left], Quantiles(LEVELS, expected[0][left]), sample_weight=wide["w"][left])
+    assert found.left_out == 21
+    assert replace(found, left_out=0).to_bytes() == of_rows.to_bytes()
+    with pytest.raises(InputError, match=r"f.parquet: the forecast has a number missing in 1 row \(7"):
+        predictive.count_distributions([str(tmp_path / "f.parquet")], selection, FileReading())
+    spoiled(wide, "q0.5", [*range(120)], None).write_parquet(tmp_path / "f.parquet")
+    with pytest.raises(InputError, match="f.parquet: a number is missing in all of 120 rows. None is left"):
+        predictive.count_distributions([str(tmp_path / "f.parquet")], selection, DROP)
 
 
 def test_members_that_a_pattern_takes_are_said(tmp_path, wide):

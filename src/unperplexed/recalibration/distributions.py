@@ -180,11 +180,6 @@ def _hashes(forecast: Predictive) -> Ints:
     return np.unique(found >> np.uint64(12)).astype(np.int64)  # which any reader of JSON keeps
 
 
-def _some_hashes(forecast: Predictive) -> tuple[int, ...]:
-    found = _hashes(forecast)
-    return tuple(found[:_KEPT].tolist()) if found.size > 0.9 * len(forecast) else ()
-
-
 _KEPT = 64
 """Hashes of the fit that are kept."""
 
@@ -337,7 +332,7 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     every = held.sum(axis=0)
     before = rows.means.mean(_losses(rows))
     weights, losses = _weights(names, every / of.effect), before - every / n
-    ranks = [RANKS[name] for name in names]
+    ranks, hashes = [RANKS[name] for name in names], _hashes(rows.forecast)
     found = DistributionMap(
         form=rows.forecast.form,
         n_rows=rows.rows.n,
@@ -346,7 +341,7 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
         location=of.location,
         not_negative=_not_negative(rows.y, rows.forecast),
         gain=None,
-        fitted_to=_some_hashes(rows.forecast),
+        fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > 0.9 * rows.rows.n else (),
     )
     parts = [replace(found, average=averaged(each, every - part)) for each, part in zip(without, held, strict=True)]
     pooled = np.stack([each.average.gains(of.cells) for each in parts])[of.fold, of.at]

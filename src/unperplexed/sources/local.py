@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from importlib import import_module
 from os import PathLike, fspath
 from typing import Unpack
 
-from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import reads
@@ -19,7 +17,7 @@ from .columns import Selection
 from .engines import Engine
 from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
-from .map_reduce import ASKED, Accumulator, FileColumns, Result, as_tallies, as_tally, counting_of, described
+from .map_reduce import ASKED, Accumulator, FileColumns, Result, as_tallies, as_tally, counted, counting_of, described
 from .readers.formats import File
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
@@ -166,15 +164,8 @@ def counted_files(
         if here:
             with closing(ahead(files)) as batches:
                 return accumulator.of(batches if change is None else _changed(batches, change))
-    for file in files.files:
-        if file.copied:
-            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
-    try:
-        module = import_module(f".engines.{engine.name}", __package__)
-    except ImportError as error:
-        raise InputError(str(error)) from None
-    found: Result = module.counted_files(files, accumulator, engine)
-    return found
+    with engine.running(files.files, files.openers()) as run:
+        return counted(files.rows, accumulator, run, one=len(files.files) == 1, say=files.say)
 
 
 def _changed(

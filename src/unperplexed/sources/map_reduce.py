@@ -129,7 +129,7 @@ def counted(
     settled: dict[str, Settled] | None = None if one else {}
     if rows.unsettled and not one:
         settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))
-    work = Work(partial(_counted, rows, accumulator, settled), partial(_counts_added, accumulator.add))
+    work = Work(partial(_counted, rows, accumulator, settled), partial(counts_added, accumulator.add))
     found = _run(run, work, rows.plans.wanted.names, (nothing, []))
     for sentence in dict.fromkeys(found[1]):
         say(sentence)
@@ -138,7 +138,12 @@ def counted(
 
 
 def _run(run: Run, work: Work[Result], columns: Sequence[str], nothing: Result) -> Result:
-    found = work.merged([Found("", nothing), *run(work, columns)]).result
+    return total(work, [Found("", nothing), *run(work, columns)])
+
+
+def total(work: Work[Result], each: Iterable[Found[Result]]) -> Result:
+    """Add up what was found, or raise the first error."""
+    found = work.merged(each).result
     if isinstance(found, InputError):
         raise found
     return found
@@ -159,9 +164,10 @@ def _counted(
     return accumulator.of(rows.batches([part], settled, say=said.append)), said
 
 
-def _counts_added(
+def counts_added(
     add: Callable[[Result, Result], Result], first: tuple[Result, list[str]], other: tuple[Result, list[str]]
 ) -> tuple[Result, list[str]]:
+    """Add up counts, and give sentences on what was read once."""
     return add(first[0], other[0]), [*dict.fromkeys([*first[1], *other[1]])]
 
 

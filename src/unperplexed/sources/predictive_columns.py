@@ -67,6 +67,11 @@ class PredictiveSelection:
         here = None if self.target_data else self.truth
         return [name for name in (here, self.weight, *self.censored.values()) if name is not None]
 
+    @property
+    def mentioned(self) -> list[str]:
+        """Columns, and patterns of them, that are named."""
+        return [*self.words, *self.of_rows, *self.keys, *self.clusters]
+
     def beside(self, file: Source) -> list[str]:
         """Columns that are to be given along, as they are in the file."""
         made = [Derived(text) if text in file.names else derived(text) for text in (*self.keys, *self.clusters)]
