@@ -165,7 +165,7 @@ def test_members_that_are_no_draws_are_named(rng):
         "members: column 'm2' and column 'copy' are equal in all rows. Leave one of them out.",
     )
     assert n == 80
-    assert mean.startswith("members: column 'mean' is the mean of the others")
+    assert mean.startswith("members: column 'mean' is the mean of the others. Leave it out")
     assert "column 2 and column 6 are equal" in Samples(more.drop("mean").to_numpy()).notes[0][1]
     dry = np.where(np.arange(80)[:, None] < 4, draws, 0.0)
     assert not any("equal" in said for _, said in Samples(np.column_stack([dry, dry[:, 0]])).notes)

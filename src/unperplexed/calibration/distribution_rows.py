@@ -97,7 +97,9 @@ def read_distributions(
         raise InputError(
             f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
         )
-    notes = [sentence for _, sentence in (*forecast.notes, *questions(found.y[:, None], "outcomes"))]
+    y = np.full((n, 1), np.nan)
+    y[kept, 0] = found.y
+    notes = [sentence for _, sentence in (*forecast.notes, *questions(y, "outcomes"))]
     if found.missing:
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}

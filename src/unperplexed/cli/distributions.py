@@ -89,7 +89,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
     asked, say = _asked(a, read), sayer(a)
-    for _, note in read.notes:
+    for _, note in (*read.notes, *read.forecast.notes):
         say(note)
     found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
     return found
@@ -141,7 +141,7 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     if option := first_given(a, ["by", "method", "report"]):
         raise InputError(f"{option} is for probabilities of classes; leave it out.")
     read = distributions_of(a)
-    for _, sentence in read.notes:
+    for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
     return made.fit(read.y, read.forecast, **_reading(a, read))
@@ -220,8 +220,8 @@ def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, or what an engine counts, which know no groups, references or rows."""
     others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
     if option := first_given(a, ("by", "reference", "clusters", *others)):
-        said = f"{option} is not for tallies of predictive distributions, which engines count too"
-        raise InputError(f"{said}. Leave it out, or assess the rows here.")
+        said = f"{option} is not for tallies of predictive distributions, nor for what --engine counts"
+        raise InputError(f"{said}. Leave it out, or assess the rows themselves.")
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)

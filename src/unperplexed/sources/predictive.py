@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import add
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,8 @@ def count_distributions(
         As `read_distributions`; for a hub and another engine than "local".
     """
     parts, hub = _parts(paths, selection, reading, say), selection.form == "hub"
+    if engine.name != "local" and selection.target_data is not None:  # which workers may not run beside
+        selection = replace(selection, target_data=str(Path(selection.target_data).absolute()))
     work: Work[tuple[DistributionTally, list[str]]] = Work(
         partial(_counted, selection, reading, metrics), partial(counts_added, add)
     )

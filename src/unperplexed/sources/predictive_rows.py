@@ -67,7 +67,7 @@ def opened(
     for file in files:
         with named(file.name):
             source = open_source(file, reading.format, written, say)
-            parts.append(Partition(file.name, source, file.name))
+            parts.append(Partition(file.name, source, file.name, file))
     return parts
 
 

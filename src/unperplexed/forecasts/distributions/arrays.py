@@ -123,15 +123,10 @@ def questions(values: AnyFloats, what: str) -> list[tuple[int, str]]:
         return []
     others = values[~np.isin(values, _CODES) & np.isfinite(values)]
     far = 2 * others.min() - others.max() if others.size else 0.0
-    found = {code: np.flatnonzero(by_block(values, partial(np.equal, code))) for code in _CODES if code < far}
+    found = ((code, np.flatnonzero(by_block(values, partial(np.equal, code)))) for code in _CODES if code < far)
+    ask = "far below all others. Does it mark missing values? If so, leave such rows out (--na {} --invalid drop)."
     return [
-        (
-            len(rows),
-            f"{what}: {code} in {rows_text(rows)}, far below all others. Does it mark missing values? If so,"
-            f" leave such rows out (--na {code} --invalid drop).",
-        )
-        for code, rows in found.items()
-        if rows.size
+        (rows.size, f"{what}: {code} in {rows_text(rows)}, {ask.format(code)}") for code, rows in found if rows.size
     ]
 
 

@@ -87,10 +87,7 @@ class Samples(Partition):
         near = _ROUNDED * float(some.std(axis=1).mean())
         for at in np.flatnonzero(varied & self._is_mean(some, slice(None), near)).tolist():
             if some.shape[1] > 2 and self._is_mean(self.members, slice(at, at + 1), near)[0]:
-                yield (
-                    n,
-                    f"members: {self._name(at)} is the mean of the others in all rows. Leave it out: it is no draw.",
-                )
+                yield n, f"members: {self._name(at)} is the mean of the others. Leave it out, since it is no draw."
 
     @staticmethod
     def _is_mean(members: AnyFloats, columns: slice, near: float) -> Bools:
