@@ -42,6 +42,15 @@ FORMS = {
 }
 
 
+def test_outcomes_that_may_mark_missing_values_are_asked_about(rng):
+    """By the numbers of the rows that were given."""
+    mean = rng.normal(10, 3, 60)
+    y = mean + rng.normal(size=60)
+    y[[0, 5]] = np.nan, -9999
+    notes = up.assess(y, up.Distribution("normal", mean=mean, sd=1.0), invalid="drop").notes
+    assert any(note.startswith("outcomes: -9999 in 1 row (5; counted from 0), far below all others") for note in notes)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_planted_error_is_named_with_its_size(form):
     y, centre, spread = forecasts(low=0.5, narrow=1.5)

@@ -1,5 +1,6 @@
 """Flags of predictive distributions: what they name, and which do not go together."""
 
+import io
 import json
 import shlex
 
@@ -40,6 +41,32 @@ def test_each_flag_names_forecasts(folder):
         "f.csv", "--truth", "y", "--samples", "q??", "--where", "made < 7", "--clusters", "about", "--by", "made"
     )
     assert chosen.clusters.tolist() == [*map(int, chosen.frame["made"])] == [*range(7)]
+
+
+def test_standard_input_is_read(folder, monkeypatch):
+    """Also batch by batch into a tally; the copy that is kept of it lives as long as it is read."""
+    words = ["--truth", "y", "--quantiles", "q*"]
+    for command in (["assess", "-", *words, "--json", "a.json"], ["tally", "-", *words, "-o", "a.tally"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "f.csv").read_bytes())))
+        assert main(command) == 0
+    assert json.loads((folder / "a.json").read_text())["n_rows"] == 60
+    assert main(["tally", "f.csv", *words, "-o", "b.tally"]) == 0
+    assert (folder / "a.tally").read_bytes() == (folder / "b.tally").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["skill", "recalibrate"])
+def test_what_members_ask_is_said_by_commands_that_print_no_notes(folder, capsys, command):
+    pl.read_csv("f.csv").with_columns(q99=pl.col("q10")).write_csv("f.csv")
+    output = ["-o", "m.json"] if command == "recalibrate" else []
+    assert main([command, "f.csv", "--truth", "y", "--samples", "q*", *output]) == 0
+    assert "column 'q10' and column 'q99' are equal in all rows" in capsys.readouterr().err
+
+
+def test_engines_count_no_groups(folder, capsys):
+    for words in (["--by", "made"], ["--reference", "climatology"], ["--clusters", "made"]):
+        assert main(["assess", "f.csv", "--truth", "y", "--quantiles", "q*", "--engine", "dask", *words]) == 2
+        assert f"{words[0]} is not for tallies of predictive distributions, nor for" in capsys.readouterr().err
+    assert main(["compare", "a=f.csv", "b=f.csv", "--truth", "y", "--quantiles", "q*", "--engine", "dask"]) == 2
 
 
 def test_outcomes_may_stand_elsewhere_and_a_hub_takes_the_place_of_files(folder):

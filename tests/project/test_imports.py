@@ -78,6 +78,7 @@ BY_NAME = {
     "kernels.compiled",
     "language_models.forms",
     "report.result",
+    "sources.engines",
     "sources.map_reduce",
     "sources.readers.formats",
 }

@@ -17,7 +17,7 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
-from ..forecasts.distributions.arrays import BLOCK, refuse_rows
+from ..forecasts.distributions.arrays import BLOCK, questions, refuse_rows
 from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
@@ -183,7 +183,9 @@ def read_distributions(
         raise InputError(
             f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
         )
-    notes = [sentence for _, sentence in forecast.notes]
+    y = np.full((n, 1), np.nan)
+    y[kept, 0] = found.y
+    notes = [sentence for _, sentence in (*forecast.notes, *questions(y, "outcomes"))]
     if found.missing:
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}

@@ -20,6 +20,7 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Codes, Ints
 from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, label_array, plain, smallest_type
+from .problems import OF_NUMBERS
 
 Labels = tuple[Label, ...]
 """Labels of all columns, in their order."""
@@ -490,8 +491,15 @@ def _class_labels(present: list[Label], settings: LabelSettings) -> ClassSet:
             return ClassSet(tuple(sorted(present)))  # scikit-learn's convention
     raise InputError(
         f"{settings.name}: the labels {listed(present)} do not say which of the {n_classes} probability columns is"
-        " which. Name the columns' classes in column order with labels (--labels)."
+        f" which. Name the columns' classes in column order with labels (--labels).{_of_numbers(present, n_classes)}"
     )
+
+
+def _of_numbers(present: Sequence[Label | None], n_classes: int) -> str:
+    """Say what forecasts of a number take, if outcomes look like numbers rather than classes."""
+    numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in present)
+    whole = all(isinstance(label, int) for label in present)
+    return f" {OF_NUMBERS}" if numbers and (not whole or len(present) > 2 * n_classes) else ""
 
 
 def _named_classes(present: list[Label], names: tuple[Any, ...], settings: LabelSettings) -> ClassSet:
@@ -511,7 +519,8 @@ def _named_classes(present: list[Label], names: tuple[Any, ...], settings: Label
         why = f"are named {listed(names)}, which does not say which of them is whose"
     raise InputError(
         f"{settings.name}: the outcomes are {listed(present)}; the probability columns {why}. Name the class of each"
-        " column with --prob LABEL=COLUMN, or all in column order with labels (--labels)."
+        f" column with --prob LABEL=COLUMN, or all in column order with labels (--labels)."
+        f"{_of_numbers(present, len(names))}"
     )
 
 
@@ -545,5 +554,5 @@ def _unknown_message(
     return (
         f"{settings.name}: {what} {counted}, in {rows}; the {of} are {listed(known)}"
         f"{'; ' * bool(never)}{never}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"
-        f" {name}{' ' * columns}--labels)."
+        f" {name}{' ' * columns}--labels).{_of_numbers(found.labels, len(known))}"
     )

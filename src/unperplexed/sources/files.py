@@ -159,10 +159,9 @@ class ForecastFiles:
         made.rows = replace(self.rows, plans=replace(self.rows.plans, keys=keys), share=share)
         return made
 
-    def openers(self) -> list[Callable[[], Source]]:
-        """What opens each file in another process, which may run elsewhere: it can be pickled."""
-        files = [replace(file, path=file.path.absolute()) for file in self.files]
-        return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
+    def openers(self) -> list[Opener]:
+        """What opens each file in another process."""
+        return openers(self.files, self.rows.reading.format, self._options)
 
 
 Paths = Sequence[str] | Sequence[File] | ForecastFiles
@@ -174,6 +173,17 @@ def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
     shapes = source.shapes
     rows = {shape[:1] for each, (shape, _) in shapes.items() if each in used}
     return name in source.names and (not shapes or rows == {shapes[name][0]})
+
+
+Opener = Callable[[], Source]
+
+
+def openers(files: Sequence[File], form: str | None, options: Options) -> list[Opener]:
+    """What opens each file in another process, which may run elsewhere: it can be pickled."""
+    for file in files:
+        if file.copied:
+            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
+    return [partial(_opened, replace(file, path=file.path.absolute()), form, options) for file in files]
 
 
 def _opened(file: File, form: str | None, options: Options) -> Source:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import partial, reduce
-from importlib import import_module
 from operator import add
 from os import PathLike, fspath
 from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
@@ -138,7 +137,7 @@ def counted(
     settled: dict[str, Settled] | None = None if one else {}
     if rows.unsettled and not one:
         settled = settle(_run(run, Work(partial(_seen, rows), _seen_added), rows.unsettled, rows.seen([])))
-    work = Work(partial(_counted, rows, accumulator, settled), partial(_counts_added, accumulator.add))
+    work = Work(partial(_counted, rows, accumulator, settled), partial(counts_added, accumulator.add))
     found = _run(run, work, rows.plans.wanted.names, (nothing, []))
     for sentence in dict.fromkeys(found[1]):
         say(sentence)
@@ -147,7 +146,12 @@ def counted(
 
 
 def _run(run: Run, work: Work[Result], columns: Sequence[str], nothing: Result) -> Result:
-    found = work.merged([Found("", nothing), *run(work, columns)]).result
+    return total(work, [Found("", nothing), *run(work, columns)])
+
+
+def total(work: Work[Result], each: Iterable[Found[Result]]) -> Result:
+    """Add up what was found, or raise the first error."""
+    found = work.merged(each).result
     if isinstance(found, InputError):
         raise found
     return found
@@ -168,9 +172,10 @@ def _counted(
     return accumulator.of(rows.batches([part], settled, say=said.append)), said
 
 
-def _counts_added(
+def counts_added(
     add: Callable[[Result, Result], Result], first: tuple[Result, list[str]], other: tuple[Result, list[str]]
 ) -> tuple[Result, list[str]]:
+    """Add up counts, and give sentences on what was read once."""
     return add(first[0], other[0]), [*dict.fromkeys([*first[1], *other[1]])]
 
 
@@ -401,15 +406,8 @@ def counted_files(
         if here:
             with closing(ahead(files)) as batches:
                 return accumulator.of(batches if change is None else _changed(batches, change))
-    for file in files.files:
-        if file.copied:
-            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
-    try:
-        module = import_module(f".engines.{engine.name}", __package__)
-    except ImportError as error:
-        raise InputError(str(error)) from None
-    found: Result = module.counted_files(files, accumulator, engine)
-    return found
+    with engine.running(files.files, files.openers()) as run:
+        return counted(files.rows, accumulator, run, one=len(files.files) == 1, say=files.say)
 
 
 def _changed(

@@ -5,7 +5,7 @@ Members are those of ensembles, or samples of predictive distributions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,23 @@ from ..._lib.errors import InputError, listed
 from ..._lib.formatting import number_of
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...statistics.normal_scores import information_between, information_of
-from .arrays import BLOCK, by_block, matrix, refuse_far, refuse_rows
+from .arrays import BLOCK, by_block, matrix, questions, refuse_far, refuse_rows
 from .pit_rows import PitRows
 from .predictive import Information, Limits, Note, Predictive
+
+_TOLD = 10
+"""Changes of value down a column, so that others are not equal by chance."""
+
+_ROUNDED = 0.01
+"""Share of the spread by which a mean may be rounded."""
+
+_NO_LIMITS = {"below": -np.inf, "above": np.inf}
+
+_FEW_LEVELS = 5
+"""Fewer quantiles say little about skew and tails."""
+
+_MANY_TIES = 0.2
+"""Share of forecasts with equal quantiles above which it is noted."""
 
 
 class Partition(Predictive):
@@ -34,6 +48,11 @@ class Partition(Predictive):
     def _bounds(self) -> AnyFloats:
         """Numbers that bound the cells, of shape (n, k - 1), in any order."""
         raise NotImplementedError
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What was seen in the forecasts, and what it asks."""
+        return (*super().notes, *questions(self._bounds, "forecasts"))
 
     def __len__(self) -> int:
         """Count the forecasts."""
@@ -97,25 +116,62 @@ class Samples(Partition):
 
     members: AnyFloats
     """Members as they came, of shape (n, M)."""
+    names: tuple[Any, ...] | None
+    """Names of their columns, if they have any."""
 
     def __init__(self, members: Any) -> None:
-        found, _ = matrix(members, "members", "member", "member")
+        found, names = matrix(members, "members", "member", "member")
         if found.shape[1] < 2:
             raise InputError("members: expected at least 2 a forecast, one a column, got 1.")
         remedy = "Leave out these rows, or the members that are not there in all."
         refuse_rows(by_block(found, np.isnan), "members", "a missing member", remedy)
         refuse_far(found, "members", "member", remedy)
-        self._set(members=found)
+        self._set(members=found, names=names)
+
+    def called(self, names: Sequence[str]) -> Samples:
+        """Return the same forecasts with the names of the members' columns."""
+        made = self.subset(slice(None))
+        made._set(names=tuple(names) if len(names) == self.members.shape[1] else None)
+        return made
 
     @property
     def form(self) -> str:
         """What the distributions are known by."""
         return number_of(self.members.shape[1], "member")
 
-    def subset(self, rows: Bools | Ints) -> Samples:
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What was seen in the forecasts."""
+        return (*self._alike(), *super().notes)
+
+    def _alike(self) -> Iterator[Note]:
+        """Name members that are copies of others, or their mean, which no draws are."""
+        n, some = len(self), self.members[:BLOCK]
+        varied = np.count_nonzero(np.diff(np.sort(some, axis=0), axis=0), axis=0) >= _TOLD
+        first: dict[float, int] = {}
+        for at in np.flatnonzero(varied).tolist():
+            other = first.setdefault(float(some[:, at].sum()), at)
+            if other != at and np.array_equal(self.members[:, other], self.members[:, at]):
+                what = f"{self._name(other)} and {self._name(at)} are equal in all rows"
+                yield n, f"members: {what}. Leave one of them out."
+        near = _ROUNDED * float(some.std(axis=1).mean())
+        for at in np.flatnonzero(varied & self._is_mean(some, slice(None), near)).tolist():
+            if some.shape[1] > 2 and self._is_mean(self.members, slice(at, at + 1), near)[0]:
+                yield n, f"members: {self._name(at)} is the mean of the others. Leave it out, since it is no draw."
+
+    @staticmethod
+    def _is_mean(members: AnyFloats, columns: slice, near: float) -> Bools:
+        """Say of columns whether they are the mean of the others."""
+        mean = members.mean(axis=1, dtype=np.float64)[:, None]  # of all, and so of the others
+        return np.asarray(np.abs(members[:, columns] - mean).max(axis=0) < near)
+
+    def _name(self, at: int) -> str:
+        return f"column {at if self.names is None else repr(self.names[at])}"
+
+    def subset(self, rows: Bools | Ints | slice) -> Samples:
         """Return some of the forecasts."""
         part = Samples.__new__(Samples)
-        part._set(members=self.members[rows])
+        part._set(members=self.members[rows], names=self.names)
         return part
 
     def quantile(self, shares: Any) -> Floats:
@@ -147,16 +203,6 @@ class Samples(Partition):
         one = np.column_stack([self.members, y.astype(self.members.dtype)])
         ends = [np.broadcast_to(censored.get(side, end), len(y))[:, None] for side, end in _NO_LIMITS.items()]
         return Samples(np.clip(one, *ends) if censored else one)
-
-
-_NO_LIMITS = {"below": -np.inf, "above": np.inf}
-
-
-_FEW_LEVELS = 5
-"""Fewer quantiles say little about skew and tails."""
-
-_MANY_TIES = 0.2
-"""Share of forecasts with equal quantiles above which it is noted."""
 
 
 class Quantiles(Partition):
