@@ -414,6 +414,9 @@ def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(240)}))
     near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(240) % 4})
     assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
+    u = np.append(np.linspace(0.01, 0.99, 79), 2.0)  # is impossible, which has no cost that recalibration would save
+    impossible = up.assess_by(u, up.Distribution(uniform(np.zeros(80), np.ones(80))), by={"part": np.arange(80) % 2})
+    assert worst(impossible).startswith("Worst: part 1, certain and wrong. Another may be worse")
 
 
 @pytest.mark.parametrize("form", FORMS)
