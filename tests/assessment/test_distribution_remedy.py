@@ -59,9 +59,9 @@ def test_pit_values_have_a_gain_but_no_score(rng):
 
 
 def test_of_members_the_same_score_is_told_before_and_after(rng):
-    level = rng.normal(20, 4, 600)
-    members = level[:, None] + rng.normal(size=(600, 10))
-    y = level + 2 * rng.normal(size=600)
+    level = rng.normal(20, 4, 300)
+    members = level[:, None] + rng.normal(size=(300, 10))
+    y = level + 2 * rng.normal(size=300)
     found = up.assess(y, up.Samples(members), clusters=None)
     plain = scores.crps(y, members, fair=False)
     assert found.scores["crps"].value == pytest.approx(scores.crps(y, members))
@@ -73,4 +73,4 @@ def test_of_members_the_same_score_is_told_before_and_after(rng):
     assert f"Fair CRPS {amount(found.scores['crps'].value)} " in text
     assert f"Plain CRPS {amount(plain)} {amount(found.remedy.after)} " in text
     assert "Fair CRPS" in str(up.Tally.of(y, up.Samples(members)))
-    assert "Fair CRPS" not in str(up.Tally.of(y, up.Distribution("normal", mean=level, sd=np.ones(600))))
+    assert "Fair CRPS" not in str(up.Tally.of(y, up.Distribution("normal", mean=level, sd=np.ones(300))))

@@ -415,19 +415,22 @@ def test_groups_are_sorted_the_worst_first():
 
 
 def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
-    y, centre, spread = forecasts()
+    y, centre, spread = forecasts(240)
     forecast = up.Distribution("normal", mean=centre, sd=spread)
-    found = up.assess_by(y, forecast, by={"part": np.arange(600) % 4})
+    found = up.assess_by(y, forecast, by={"part": np.arange(240) % 4})
     assert found.worst is None
     assert "Worst: in no group is there evidence of miscalibration" in str(found)
-    assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(600)}))
-    near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(600) % 4})
+    assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(240)}))
+    near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(240) % 4})
     assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
+    u = np.append(np.linspace(0.01, 0.99, 79), 2.0)  # is impossible, which has no cost that recalibration would save
+    impossible = up.assess_by(u, up.Distribution(uniform(np.zeros(80), np.ones(80))), by={"part": np.arange(80) % 2})
+    assert worst(impossible).startswith("Worst: part 1, certain and wrong. Another may be worse")
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_bias_is_told_in_the_unit_of_the_outcomes_too(form):
-    y, centre, spread = forecasts(low=-0.5)
+    y, centre, spread = forecasts(90, low=-0.8)  # too few for a remedy, which takes time
     found, tenfold = (up.assess(k * y, FORMS[form](k * centre, k * spread)) for k in (1, 10))
     assert found.median_spread == pytest.approx(np.median(spread), rel=0.1 if form == "members" else 1e-4)
     assert tenfold.median_spread == pytest.approx(10 * found.median_spread)
@@ -465,7 +468,7 @@ def test_an_interval_that_reaches_beyond_0_says_which_way(value, interval, words
     assert "level: too high by 0.10 spreads at its 10th percentile, too low by 0.30 at its 90th" in words
 
 
-@pytest.mark.parametrize("size", [2, 8, 9, 90, 125])
+@pytest.mark.parametrize("size", [2, 9, 90])
 def test_coverage_by_all_members_has_a_name_of_its_own(size):
     rng = np.random.default_rng(size)
     members, y = rng.normal(size=(300, size)), rng.normal(size=300)

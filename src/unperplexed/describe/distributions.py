@@ -371,12 +371,12 @@ def worst(b: DistributionBreakdown) -> str:
         return f"Worst: in no group is there evidence of miscalibration (p-values {adjusted})."
     a, name = found.assessment, f"{short_name(', '.join(b.by))} {short_name(key_text(found.key))}"
     near = sum(not each.assessment.cost_interval.high < a.cost_interval.low for each in b.groups) - 1  # itself
-    p, limits = p_value_text(found.adjusted_p_value), ci(confidence_interval(a.confidence), a.cost_interval)
+    limits = ci(confidence_interval(a.confidence), a.cost_interval)
+    known = aside(limits, f"{p_value_text(found.adjusted_p_value)} {adjusted}")
+    cost = f" This costs {number(a.cost)} nats a forecast{known}." if a.cost else ""
     doubt = f"Another may be worse: its interval overlaps with {near:,} of {len(b.groups) - 1:,} others."
-    return (
-        f"Worst: {name}, {a.diagnosis.in_brief}. This costs {number(a.cost)} nats a forecast"
-        f"{aside(limits, f'{p} {adjusted}')}. {doubt if near else 'This is sure: all other intervals lie below.'}"
-    )
+    sure = doubt if near else "This is sure: all other intervals lie below."
+    return f"Worst: {name}, {a.diagnosis.in_brief}.{cost} {sure}"
 
 
 def two_decimals(value: float) -> str:
