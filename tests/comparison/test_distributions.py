@@ -69,6 +69,9 @@ def test_forecasts_of_windows_that_overlap_depend(three):
     assert difference.standard_error == pytest.approx(error, rel=1e-9)
     windows = 240**2 / overlap.sum()
     assert difference.p_value == pytest.approx(2 * t.sf(abs(apart.mean()) / error, windows - 1), rel=1e-6)
+    text = " ".join(found.to_text(columns=400).split())
+    assert f"{windows - 1:.0f} degrees of freedom" in text
+    assert "effective sample size" not in text  # that of one forecaster's test of calibration is another one
 
 
 def test_the_log_score_is_compared_of_densities_alone(three):
