@@ -10,7 +10,7 @@ import scoringrules
 from scipy.stats import norm, t
 
 import unperplexed as up
-from unperplexed.calibration.distribution_rows import RowMeans
+from unperplexed.calibration.distribution_rows import read_distributions
 from unperplexed.cli.parser import main
 from unperplexed.comparison.distributions import _differences
 
@@ -69,6 +69,9 @@ def test_forecasts_of_windows_that_overlap_depend(three):
     assert difference.standard_error == pytest.approx(error, rel=1e-9)
     windows = 240**2 / overlap.sum()
     assert difference.p_value == pytest.approx(2 * t.sf(abs(apart.mean()) / error, windows - 1), rel=1e-6)
+    text = " ".join(found.to_text(columns=400).split())
+    assert f"{windows - 1:.0f} degrees of freedom" in text
+    assert "effective sample size" not in text  # that of one forecaster's test of calibration is another one
 
 
 def test_the_log_score_is_compared_of_densities_alone(three):
@@ -188,11 +191,12 @@ def test_adjusted_tests_against_a_reference_keep_their_size():
     """Of four forecasters as good as the reference, one is called better or worse in at most 5% of the comparisons."""
     rng, runs, found = np.random.default_rng(4), 400, 0
     of = [(f"f{k}", "reference") for k in range(4)]
+    means = read_distributions(np.zeros(40), normal(np.zeros(40), 1), {"clusters": None}).means
     for _ in range(runs):
         y, mean = rng.normal(size=40), rng.normal(0, 0.5, (5, 40))
         scores = {name: {"crps": scoringrules.crps_normal(y, mean[k], 1.0)} for k, (name, _) in enumerate(of)}
         scores["reference"] = {"crps": scoringrules.crps_normal(y, mean[4], 1.0)}
-        pairs = _differences(of, scores, RowMeans(np.ones(40), np.ones(40)), 0.95)
+        pairs = _differences(of, scores, means, 0.95)
         found += min(each.differences["crps"].adjusted_p_value for each in pairs) < 0.05
     assert 0.02 * runs < found < 0.08 * runs
 

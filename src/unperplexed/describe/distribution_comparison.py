@@ -41,10 +41,10 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     tables = [scores_table(c), calibration_table(c)]
     differences = [differences_table(c, score) for score in c.scores]
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
-    said = f"{settings(first)}; {number(degrees, 0)} degrees of freedom"
+    said = settings(first, f"{number(degrees, 0)} degrees of freedom")
     few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
     warnings = [*[few] * (degrees < _FEW), *c.notes]
-    what = f"comparisons with {c.reference}" if c.reference else "pairs"
+    what = f"comparisons with {c.reference}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(
         title=naming.titled(
@@ -54,7 +54,7 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
         headline=headline,
         lead=" ".join([*(f"{each}." for each in lead), *filter(None, [dependence_words(first.dependence)])]),
         calm=not any(c.significant(each) for pair in c.pairs for each in pair.differences.values()),
-        actions=[*costs({name: each.diagnosis for name, each in c.forecasters.items()}, "{} nats a forecast")],
+        actions=[*costs({name: each.diagnosis for name, each in c.forecasters.items()}, "at least {} nats a forecast")],
         figure=None if brief else differences_chart(c),
         first=Section("differences", "Which is better? Paired differences", differences, "Differences"),
         sections=[

@@ -193,13 +193,13 @@ def _metric(
     return Metric(title, meaning, form(found.value), limits, reference=reference, better=better, best=best)
 
 
-def settings(a: DistributionAssessment) -> str:
-    """Say how rows depend on one another, and what a spread is."""
+def settings(a: DistributionAssessment, carried: str = "") -> str:
+    """Say how rows depend on one another, how many independent ones they are worth, and what a spread is."""
     if a.n_clusters is None:
         rows = independent_words(a.dependence)
     else:
         of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
-        rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
+        rows = f"{a.n_clusters:,} {of}, {carried or f'effective sample size {count(round(a.effective_rows))}'}"
     spread = "" if a.thresholds else "; spread = interquartile range / 1.349"
     return f"{rows}{', weighted' * a.weighted}{spread}; confidence {a.confidence:g}"
 

@@ -103,7 +103,9 @@ def monitor(
     calibration. Evidence is from cells of probability; log loss, skill, slope, intercept and what is wrong are those of
     the rows, as `assess` gives them.
     Of predictive distributions the bets are on 45 shifts and widths of normal scores. Forecasts that reach H periods
-    ahead depend: each of H phases, of every H-th period, has an equal part of the bet.
+    ahead depend: each of H phases, of every H-th period, has an equal part of the bet. Where periods are the units, an
+    error gains about half a nat in a period of its phase, however large it is, so that an alarm takes ``earliest``
+    periods: no alarm in fewer than twice as many says little, and `assess` tests all forecasts at once (``whole``).
 
     Examples
     --------

@@ -93,7 +93,8 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
             scores[some] = _climatology(rows.y[some], rows.forecast)
         return Against(f"climatology by {', '.join(columns)}", scores)
     if reference not in (None, CLIMATOLOGY):
-        raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
+        known = f"{CLIMATOLOGY!r} or forecasts of the same rows; the name of another forecaster is for compare"
+        raise InputError(f"reference: {reference!r} is none. Take {known}.")
     return Against(CLIMATOLOGY, _climatology(rows.y, rows.forecast))
 
 
