@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
 
+_ALMOST_ALL, _OTHER_UNITS = 0.9, ("Almost all outcomes lie beyond the forecasts. Have both the same unit?",)
+"""Share of outcomes beyond the forecasts from which on something else is wrong than calibration, and what to ask."""
+
 _OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
 
 DistributionSort = Literal["group", "rows", "cost", "coverage", "bias", "width", "score", "skill"]
@@ -172,8 +175,9 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     """Assess rows that were read and scored."""
     means, first = rows.means, next(iter(scored.values), None)
     thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
+    found = _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths)
     return replace(
-        _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths),
+        found,
         form=rows.forecast.form,
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None
@@ -181,7 +185,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        notes=rows.notes,
+        notes=(*rows.notes, *_OTHER_UNITS * (found.beyond.count > _ALMOST_ALL * found.n_rows)),
         dependence=rows.search,
     )
 

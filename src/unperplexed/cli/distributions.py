@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
-from ..report.numbers import level_text
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
@@ -142,7 +139,8 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     from ..recalibration.recalibrator import Recalibrator
 
     if option := first_given(a, ["by", "method", "report"]):
-        raise InputError(f"{option} is for probabilities of classes; leave it out.")
+        instead = "map one group at a time with --where" if option == "--by" else "leave it out"
+        raise InputError(f"{option} is for probabilities of classes; {instead}.")
     read = distributions_of(a)
     for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
@@ -158,7 +156,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     [name, *others] = hub_files(rows.files) if a.hub else rows.files
     if others:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
-    beyond = [(0.0, 0.0)]
+    beyond = [0.0]
 
     def mend(forecast: Predictive) -> Predictive:
         if made.distributions is None:
@@ -169,16 +167,12 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
                 " better than new ones will; assess the map by its own gain, or on other rows"
             )
         new, share = made.distributions.mended(forecast)
-        if share and forecast.edges is not None:
-            beyond.append((share, float(1 - np.ptp(forecast.edges[1:-1]))))
+        beyond.append(share)
         return new
 
     lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
-    share, expected = max(beyond)
-    outside = (
-        f"; {share:.0%} of the new numbers lie beyond the old ones of their row, on either side, and are extrapolated"
-    )
-    outside += f"; {level_text(expected)} of the outcomes are expected beyond the new ones"
+    share = max(beyond)
+    outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
     return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
 
 
@@ -280,7 +274,10 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
     known = _KNOWN.get(a.command, ()) + (_OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ())
     if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
-        raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
+        instead = (
+            "The report (--report PAGE.html) has all sections." if option == "--show" else "Leave one of them out."
+        )
+        raise InputError(f"{option} is for probabilities of classes, not for --{form}. {instead}")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
     if a.truth[1:]:

@@ -151,7 +151,7 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     wide = s.high > s.low
     unit = np.where(wide, s.high - s.low, 1.0)
     rows = [
-        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,}: outcome {amount(y)}")
+        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,} (from 0): outcome {amount(y)}")
         for row, y, at, low, high, here in zip(
             s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
         )
@@ -160,7 +160,7 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     return forest(
         rows,
         title="The most surprising outcomes",
-        subtitle="Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
+        subtitle="Rows counted from 0. Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
         label="Surprising outcomes beside their forecasts",
         axis="Distance from the predicted median, in widths of the 80% interval",
         at=0.0,

@@ -137,11 +137,12 @@ def _remedy(found: DistributionRemedy) -> Iterator[str]:
     if not found.advised:
         yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
         return
-    lowered = f"the log score by {number(gain.value)} nats ({limits})"
+    changed = f"lowers the log score by {number(gain.value)} nats ({limits})"
     if found.score:
         title = distribution_score_named(found.score).title.replace("Plain", "plain")
-        lowered = f"the {title} from {amount(found.before)} to {amount(found.after)} and {lowered}"
-    yield f"{capital(found.words)}. That lowers {lowered}."
+        raised = "but raises" * (found.after > found.before)
+        changed += f", {raised or 'and'} the {title} from {amount(found.before)} to {amount(found.after)}"
+    yield f"{capital(found.words)}. That {changed}."
 
 
 def _command(a: DistributionAssessment, naming: Naming) -> Code | None:

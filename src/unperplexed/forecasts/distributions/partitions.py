@@ -24,6 +24,9 @@ from .predictive import Information, Limits, Note, Predictive
 _TOLD = 10
 """Changes of value down a column, so that others are not equal by chance."""
 
+_UNLIKE = 5.0
+"""Times as far from the median of a row as members usually are: another quantity."""
+
 _ROUNDED = 0.01
 """Share of the spread by which a mean may be rounded."""
 
@@ -154,6 +157,11 @@ class Samples(Partition):
             if other != at and np.array_equal(self.members[:, other], self.members[:, at]):
                 what = f"{self._name(other)} and {self._name(at)} are equal in all rows"
                 yield n, f"members: {what}. Leave one of them out."
+        away = np.median(np.abs(some - np.median(some, axis=1, keepdims=True)), axis=0)
+        for at in np.flatnonzero(varied & (away > _UNLIKE * np.median(away))).tolist():
+            times = float(away[at] / np.median(away))
+            where = f"{self._name(at)} lies {times:.0f} times as far from the median of its row as the others"
+            yield n, f"members: {where}. Leave it out if it is no member."
         near = _ROUNDED * float(some.std(axis=1).mean())
         for at in np.flatnonzero(varied & self._is_mean(some, slice(None), near)).tolist():
             if some.shape[1] > 2 and self._is_mean(self.members, slice(at, at + 1), near)[0]:
