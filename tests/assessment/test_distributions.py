@@ -388,7 +388,7 @@ def test_groups_are_assessed_by_themselves(tmp_path):
     assert [each.adjusted_p_value for each in found.groups] == pytest.approx([p[0], 2 * p[1]], abs=1e-9)
     assert found.worst.key == ("late",)
     assert json.loads(found.to_json())["worst"] == ["late"]
-    assert "Worst: half late, too narrow. This costs" in (shown := " ".join(str(found).split()))
+    assert "Worst by cost: half late, too narrow. This costs" in (shown := " ".join(str(found).split()))
     assert "This is sure: all other intervals lie below." in shown
     with pytest.raises(up.InputError, match="no group 'middle'; there are 'early', 'late'"):
         found["middle"]
@@ -419,13 +419,15 @@ def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     forecast = up.Distribution("normal", mean=centre, sd=spread)
     found = up.assess_by(y, forecast, by={"part": np.arange(240) % 4})
     assert found.worst is None
-    assert "Worst: in no group is there evidence of miscalibration" in str(found)
+    assert "No group by itself is shown to be miscalibrated (p-values adjusted for 4 groups)." in " ".join(
+        str(found).split()
+    )
     assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(240)}))
     near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(240) % 4})
     assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
     u = np.append(np.linspace(0.01, 0.99, 79), 2.0)  # is impossible, which has no cost that recalibration would save
     impossible = up.assess_by(u, up.Distribution(uniform(np.zeros(80), np.ones(80))), by={"part": np.arange(80) % 2})
-    assert worst(impossible).startswith("Worst: part 1, certain and wrong. Another may be worse")
+    assert worst(impossible).startswith("Worst by cost: part 1, certain and wrong. Another may be worse")
 
 
 @pytest.mark.parametrize("form", FORMS)

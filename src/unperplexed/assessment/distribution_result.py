@@ -298,9 +298,9 @@ class DistributionBreakdown(JsonResult):
 
     @property
     def worst(self) -> DistributionGroup | None:
-        """The costliest of the groups that are miscalibrated by their adjusted p-values; None without any."""
-        found = [each for each in self.groups if each.adjusted_p_value < alpha_of(self.whole.confidence)]
-        return max(found, key=lambda each: each.assessment.cost, default=None)
+        """The costliest group, if any is miscalibrated by the adjusted p-values; None without any."""
+        known = any(each.adjusted_p_value < alpha_of(self.whole.confidence) for each in self.groups)
+        return max(self.groups, key=lambda each: (each.assessment.cost, -each.adjusted_p_value)) if known else None
 
     def __getitem__(self, key: Value | Key) -> DistributionAssessment:
         """Return the assessment of a group by its value, or by a tuple of its values."""

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
     from ..tally.distributions import DistributionTally
 
+_SOME = 0.05
+"""Share of the fit's forecasts among others that is no chance."""
+
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
     *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
@@ -161,7 +164,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     def mend(forecast: Predictive) -> Predictive:
         if made.distributions is None:
             return made.transform(forecast)
-        if known := made.distributions.known(forecast):
+        if (known := made.distributions.known(forecast)) > _SOME:
             rows.say(
                 f"about {known:.0%} of the forecasts that the map was fitted to are among these. Mended, they look"
                 " better than new ones will; assess the map by its own gain, or on other rows"

@@ -107,6 +107,7 @@ class DistributionComparison(JsonResult, ByValue):
                 f"{first_names(of)} {'is' if len(of) == 1 else 'are'} {how} {reference}" for how, of in said.items()
             ]
             yield f"By {inside(self.title(score))}, {'; '.join(told)}"
+        yield f"{short_name(next(iter(self.forecasters)))} is first by {self.title(self.scores[0])}"
 
     def _others(self, first: str) -> Iterator[str]:
         """Say by which other scores another forecaster is first."""

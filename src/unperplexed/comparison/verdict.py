@@ -57,9 +57,13 @@ def _assigned(name: str, rows: int, at: int) -> str:
     return f"{name}{' assigned 0 to observed outcomes' * (at == 0)} in {number_of(rows, 'row')}"
 
 
+MOST_NAMED = 5
+"""Names that a sentence has at most."""
+
+
 def first_names(names: Sequence[str], between: str = " and ") -> str:
-    """Name the first three."""
-    if len(names) > 3:
+    """Name all of up to five, of more the first three."""
+    if len(names) > MOST_NAMED:
         return f"{', '.join(names[:3])} and {len(names) - 3} more"
     return between.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 

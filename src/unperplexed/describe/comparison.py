@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 
 from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
@@ -14,7 +13,7 @@ from ..assessment.result import Assessment
 from ..calibration.dependence_search import dependence_words, looked_at_words
 from ..calibration.diagnosis.result import Diagnosis
 from ..comparison.result import Comparison, PairedComparison
-from ..comparison.verdict import Said, verdict_clauses
+from ..comparison.verdict import MOST_NAMED, Said, verdict_clauses
 from ..pairing.dependence import dependent_text
 from ..report.document import Action, Block, Code, Document, Metric, Prose, Python, Reading, Section, Table, lookup
 from ..report.numbers import between, estimate, number, share
@@ -45,12 +44,13 @@ def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Docume
 def costs(diagnoses: Mapping[str, Diagnosis], amount: str) -> Iterator[Action]:
     """Say what is wrong with forecasters, and what it costs each, if that is any such amount."""
     found = []
-    for name, d in islice(diagnoses.items(), MOST_READINGS):
+    for name, d in diagnoses.items():
         if d.findings:
             cost = f", {amount.format(number(d.cost))}" if d.cost > 0 else ""
             found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
     if found:
-        yield Action("What miscalibration costs", " ".join(found), "Cost")
+        more = f"{len(found) - MOST_NAMED} more are miscalibrated." if len(found) > MOST_NAMED else ""
+        yield Action("What miscalibration costs", " ".join(filter(None, [*found[:MOST_NAMED], more])), "Cost")
 
 
 def dependence_text(c: Comparison) -> str:

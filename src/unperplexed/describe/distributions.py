@@ -56,6 +56,9 @@ from .distribution_charts import (
     width_chart,
 )
 
+_MOST_SURPRISING = 5
+"""Surprising outcomes that a short form shows."""
+
 _SHORT = 20
 """Characters of the name of a group in a short form."""
 
@@ -82,7 +85,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
-        summary=[thresholds_table(a)] if a.thresholds else [],
+        summary=[*([thresholds_table(a)] * bool(a.thresholds)), *map(surprises_table, filter(None, [a.surprises]))],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -283,17 +286,17 @@ def thresholds_table(a: DistributionAssessment) -> Table:
 def surprises_table(s: SurprisingForecasts) -> Table:
     """Return the rows with the largest losses."""
     if s.outcome.dtype.kind in "iuf":
-        outcomes = [*map(amount, s.outcome)]
-        forecasts = curve_estimates("forecast", s.median, s.low, s.high, amount)
+        outcomes, medians, low, high = ([*map(amount, x)] for x in (s.outcome, s.median, s.low, s.high))
     else:
         outcomes, medians, low, high = (short_names(map(str, x), _SHORT) for x in (s.outcome, s.median, s.low, s.high))
-        forecasts = Column("forecast", medians, [f"{x} to {y}" for x, y in zip(low, high, strict=True)])
     return Table.of(
-        f"Largest {distribution_score_named(s.score).title}. The forecast: its median and 80% interval.",
+        f"The most surprising outcomes, by {distribution_score_named(s.score).title}; rows are counted from 0.",
         Column("row", [f"{row:,}" for row in s.row]),
         Column("outcome", outcomes),
-        forecasts,
+        Column("predicted median", medians),
+        Column("80% interval", [f"{x} to {y}" for x, y in zip(low, high, strict=True)]),
         Column("loss", [*map(amount, s.loss)]),
+        brief=_MOST_SURPRISING,
     )
 
 
@@ -302,7 +305,9 @@ def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool)
     """Describe predictive distributions of all rows, and of each group."""
     whole, told = distribution_document(b.whole, naming, brief=brief), [Prose(worst(b))] * (len(b.groups) > 1)
     if brief:
-        return replace(whole, summary=[*whole.summary, groups_table(b, limits=False), *told])
+        return replace(
+            whole, summary=[*whole.summary[: len(b.whole.thresholds)][:1], groups_table(b, limits=False), *told]
+        )
     blocks: list[Block] = [*told, groups_chart(b), groups_table(b)]
     section = Section("groups", f"By {short_name(', '.join(b.by))}", blocks, "Groups")
     return replace(whole, sections=[section, *whole.sections])
@@ -369,7 +374,9 @@ def worst(b: DistributionBreakdown) -> str:
     """
     adjusted, found = f"adjusted for {number_of(len(b.groups), 'group')}", b.worst
     if found is None:
-        return f"Worst: in no group is there evidence of miscalibration (p-values {adjusted})."
+        alone = f"No group by itself is shown to be miscalibrated (p-values {adjusted})"
+        few = "all rows together are. Groups of few clusters tell little: name smaller clusters (--clusters) if you can"
+        return f"{alone}; {few}." if b.whole.diagnosis.findings else f"{alone}."
     a, name = found.assessment, f"{short_name(', '.join(b.by))} {short_name(key_text(found.key))}"
     near = sum(not each.assessment.cost_interval.high < a.cost_interval.low for each in b.groups) - 1  # itself
     limits = ci(confidence_interval(a.confidence), a.cost_interval)
@@ -377,7 +384,7 @@ def worst(b: DistributionBreakdown) -> str:
     cost = f" This costs {number(a.cost)} nats a forecast{known}." if a.cost else ""
     doubt = f"Another may be worse: its interval overlaps with {near:,} of {len(b.groups) - 1:,} others."
     sure = doubt if near else "This is sure: all other intervals lie below."
-    return f"Worst: {name}, {a.diagnosis.in_brief}.{cost} {sure}"
+    return f"Worst by cost: {name}, {a.diagnosis.in_brief}.{cost} {sure}"
 
 
 def two_decimals(value: float) -> str:

@@ -95,7 +95,11 @@ def _headline(m: Monitored) -> str:
             return f"Miscalibrated{'' if len(a.probable) == 1 else ','} {alarm.first_text(a)}"
         if alarm.grew(a):
             return f"Calibration broke, and the error grew: seen since {a.began}{over_time.range_text(a)}"
-        return f"Calibration broke: most probably {at(a.began)}{over_time.range_text(a)}"
+        where = f" in 1 of {len(m.groups)} groups" if a.groups and len(m.groups) > 1 else ""
+        if m.periods[0] in a.probable:
+            first = f"Miscalibrated{where}, perhaps from the first period on"
+            return f"{first}: most probably since {a.began}{over_time.range_text(a)}"
+        return f"Calibration broke{where}: most probably {at(a.began)}{over_time.range_text(a)}"
     if m.impossible is not None:
         whose = _of_groups(m, m.impossible)
         what = "Predictions of exactly 0 or 1 were wrong" if m.labels else "Outcomes were held impossible"

@@ -181,6 +181,7 @@ class Check(JsonResult):
             said.append(
                 f"A metric fails if its whole {self._level} lies beyond the limit: one exactly at its limit fails in"
                 f" about {risk} of samples, if it is looked at once. A metric that passes need not be within its limit."
+                " confidence=None (--confidence none) compares the metric itself."
             )
         if self._by_evidence:
             said.append(

@@ -169,15 +169,22 @@ class DistributionMap(Weighed):
 
 
 def _hashes(forecast: Predictive) -> Ints:
-    """Hash forecasts by where they lie, each different one once, the smallest hash first."""
-    ends = [forecast.low, forecast.high] if isinstance(forecast, PIT) else [forecast.median(), forecast.spread()]
+    """Hash forecasts by what they say, each different one once, the smallest hash first."""
+    if isinstance(forecast, Quantiles):
+        said = np.asarray(forecast.values, dtype=np.float64)
+    else:
+        ends = [forecast.low, forecast.high] if isinstance(forecast, PIT) else [forecast.median(), forecast.spread()]
+        said = np.stack(ends, axis=1)
     n = len(forecast)
-    found = contents_of_rows(np.stack(ends, axis=1), np.zeros(n, dtype=np.int64), np.ones(n))
+    found = contents_of_rows(said, np.zeros(n, dtype=np.int64), np.ones(n))
     return np.unique(found >> np.uint64(12)).astype(np.int64)  # which any reader of JSON keeps
 
 
 _KEPT = 64
 """Hashes of the fit that are kept."""
+
+_VARIED = 0.5
+"""Share of the forecasts that are to be different for them to be known again."""
 
 
 def _moved(values: AnyFloats, z: Floats, curve: PitCurve, lowest: float) -> tuple[AnyFloats, float]:
@@ -337,7 +344,7 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
         location=of.location,
         not_negative=_not_negative(rows.y, rows.forecast),
         gain=None,
-        fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > 0.9 * rows.rows.n else (),
+        fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > _VARIED * rows.rows.n else (),
     )
     parts = [replace(found, average=averaged(each, every - part)) for each, part in zip(without, held, strict=True)]
     pooled = np.stack([each.average.gains(of.cells) for each in parts])[of.fold, of.at]

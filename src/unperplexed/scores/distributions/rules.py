@@ -313,10 +313,12 @@ def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScor
 def title_beside(name: str, others: Container[str], form: str = "") -> str:
     """Give the title of a rule: beside the WIS, which is the CRPS by quantiles, that of log(1 + y) is a WIS too.
 
-    Of forecasts by members the CRPS is the fair one.
+    Of forecasts by members the CRPS is the fair one. Of these and of quantiles the log score is that of the cells that
+    they make, which differ between forecasters.
     """
     title = distribution_score_named(name).title
     title = f"Fair {title}" if name == "crps" and form.endswith("members") else title
+    title = f"{title} of own cells" if name == "log_score" and form.endswith(("members", "quantiles")) else title
     return title.replace("CRPS", "WIS") if "weighted_interval_score" in others else title
 
 
