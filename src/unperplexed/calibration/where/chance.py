@@ -15,8 +15,8 @@ from .rules import Moments, Pair, Scores, root
 SAMPLES, _ROWS, _CLUSTERS = 199, 20_000, 200
 """Samples of outcomes, the rows on which they are drawn at most, and the clusters at least."""
 
-_LARGEST = np.sqrt(2)
-"""Factor by which the root may exceed the score in standard errors, at most."""
+_FARTHEST = 8.0
+"""A score of so many standard errors is looked at in any case."""
 
 Widths = Mapping[Pair, tuple[Floats, Floats]]
 """Factors of the variances of bias and slope scores for dependence within clusters."""
@@ -89,12 +89,12 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, q, rng, samples)
     share, w = len(rows) / n, scores.rows.w[rows, None]
     r = scores.project((w * (drawn - q[rows, None])).T, rows, share).T.astype(np.float32)
-    values = np.hstack([r, r * scores.t[rows, None].astype(np.float32)])
+    values = np.ascontiguousarray(np.hstack([r, r * scores.t[rows, None].astype(np.float32)]))
     most = np.zeros((2, 2, samples))
     for pair in scores.pairs:
         for slope, (score, moments) in enumerate(zip(scores.scores(pair, values, rows), scores.of[pair], strict=False)):
             wide = widths[pair][slope] if widths else 1.0
-            _raise(most[:, slope], score, moments._replace(variance=moments.variance * (wide * share)), share)
+            _raise(most[:, slope], score, moments.times(wide * share))
     x = evidence(most)
     each = Gumbel.of(x)
     standard = (x - each.location[..., None]) / each.scale[..., None]
@@ -103,25 +103,23 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     return Chance(each, Gumbel.of(standard.max(axis=(0, 1))), widths, scores.n_rules, float(every.mean()))
 
 
-def _raise(most: Floats, score: AnyFloats, moments: Moments, share: float) -> None:
+def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
     """Raise the largest |root| of rules of one and of two conditions, (2, samples), by those of two columns.
 
-    Roots are taken only of scores that may be the largest, since a root is at most sqrt(2) times the score in standard
-    errors.
+    Roots are taken only of scores that may be the largest: those in standard errors, times the largest factor by which
+    the root may exceed them.
     """
-    inverse = np.where(moments.fine, 1 / np.sqrt(moments.variance), 0.0).astype(np.float32)
-    t = np.abs(score * inverse[..., None])
-    two = np.zeros((*t.shape[:2], 1), dtype=bool)
-    two[1:, 1:] = True
-    for at in (0, 1):
-        here = two if at else ~two
-        highest = t.max(axis=(0, 1), where=here, initial=0.0)
-        may = np.nonzero(here & (t * np.float32(_LARGEST) > np.maximum(most[at], highest / _LARGEST).astype(np.float32)))
-        if not may[0].size:
-            continue
-        rule = may[:2]
-        z = np.abs(root(score[may].astype(np.float64), moments.variance[rule], moments.third[rule] * share))
-        np.maximum.at(most[at], may[2], z)
+    v, fine = moments.variance, moments.fine
+    u = -np.clip(np.abs(moments.third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
+    factor = np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u
+    bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
+    for at, parts in enumerate(((np.s_[:1], np.s_[1:, :1]), (np.s_[1:, 1:],))):
+        for part in parts:
+            shape = bound[part].shape
+            may = np.unravel_index(np.flatnonzero(bound[part] > most[at].astype(np.float32)), shape)
+            rule = may[:2]
+            z = root(score[part][may].astype(np.float64), v[part][rule], moments.third[part][rule])
+            np.maximum.at(most[at], may[2], np.abs(z))
 
 
 def _in_clusters(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._lib.arrays import as_array, is_missing
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ...forecasts.group_keys import row_keys
@@ -114,7 +113,7 @@ class Column:
     def known(self) -> tuple[Floats, Floats]:
         """Numbers that are there, sorted, and the distinct ones among them."""
         found = np.sort(self.values[~np.isnan(self.values)])
-        return found, np.unique(found)
+        return found, found[np.append(True, found[1:] != found[:-1])] if found.size else found
 
     def rounded(self, cut: float) -> float:
         """Return the roundest number above the next smaller value and at most the cut: the same rows are below."""
@@ -146,48 +145,58 @@ def _round_date(low: float, high: float) -> float:
     return next((found for found in units if low < found <= high), high)
 
 
-def columns_of_values(name: str, values: Any, n_rows: int) -> Iterator[Column]:
+def columns_of_values(name: str, array: NDArray[Any]) -> Iterator[Column]:
     """Bin a column, and of dates their month and weekday too.
 
     Parameters
     ----------
     name : str
-    values : array_like of shape (n_rows,)
-        Numbers, dates, truth values or text.
-    n_rows : int
-        Number of rows, which is checked.
+    array : array of shape (n,)
+        Numbers, dates, truth values or text; a text that spells a number is one where all do.
     """
-    array = as_array(values)
-    if array.dtype.kind in "iuf" and array.ndim == 1 and array.size == n_rows:
-        yield _of_numbers(name, array.astype(np.float64))
+    numbers = _numbers(array)
+    if numbers is not None:
+        yield _of_numbers(name, numbers)
         return
-    if array.dtype.kind == "M":
-        yield from _of_dates(name, array)
-        return
-    rows = row_keys({name: values}, n_rows)
+    rows = row_keys({name: array}, array.size)
     labels = [key[0] for key in rows.keys]
-    there = [label for label in labels if not is_missing(label)]
-    if there and all(isinstance(label, int | float) and not isinstance(label, bool) for label in there):
-        numbers = np.array([np.nan if is_missing(label) else float(str(label)) for label in labels])
-        yield _of_numbers(name, numbers[rows.group])
-        return
     if (dates := _dates(labels)) is not None:
         yield from _of_dates(name, dates[rows.group])
         return
-    texts = ["" if is_missing(label) else str(label) for label in labels]
-    known = np.array([not is_missing(label) for label in labels])
-    yield _of_categories(name, texts, np.where(known, np.arange(len(labels)), -1)[rows.group])
+    texts = ["" if label is None else str(label) for label in labels]
+    there = np.array([label is not None for label in labels])
+    yield _of_categories(name, texts, np.where(there, np.arange(len(labels)), -1)[rows.group])
+
+
+def _numbers(array: NDArray[Any]) -> Floats | None:
+    """Read all values as numbers, NaN for a missing one; None if there are others, or none at all."""
+    import polars as pl
+
+    if array.dtype.kind in "iuf":
+        return array.astype(np.float64)
+    if array.dtype.kind not in "OUS":
+        return None
+    values = pl.Series(array.tolist(), strict=False)
+    if values.dtype == pl.String:
+        values = values.replace("", None)
+    if values.dtype != pl.String and not values.dtype.is_numeric():
+        return None
+    numbers = values.cast(pl.Float64, strict=False)
+    return None if numbers.null_count() > values.null_count() else numbers.fill_null(np.nan).to_numpy().copy()
 
 
 def _dates(labels: Sequence[Any]) -> NDArray[Any] | None:
     """Read all of them as dates, such as 2024-05-31; None if one is no date."""
-    some = next((label for label in labels if not is_missing(label)), None)
-    if some is None or not hasattr(some, "isoformat") and str(some)[4:5] != "-":
+    some = next((str(label) for label in labels if label is not None), "")
+    if len(some) < _DATE or some[4] != "-":
         return None
     try:
-        return np.array(["NaT" if is_missing(label) else str(label) for label in labels], dtype="M8[s]")
+        return np.array(["NaT" if label is None else str(label) for label in labels], dtype="M8[s]")
     except ValueError:
         return None
+
+
+_DATE = len("2024-05-31")
 
 
 def _of_dates(name: str, dates: NDArray[Any]) -> Iterator[Column]:

@@ -159,7 +159,8 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[Candidate |
     for pair, each in scores.observed():
         for slope, (score, moments) in enumerate(zip(each, scores.of[pair], strict=False)):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape)
-            z = np.where(moments.fine, root(score, moments.variance * wide, moments.third), 0.0)
+            known = moments.times(wide)
+            z = np.where(moments.fine, root(score, known.variance, known.third), 0.0)
             x, two = evidence(z), np.ones(z.shape, dtype=np.int64)
             two[0], two[:, 0] = 0, 0
             adjusted = chance.adjusted(x, two, slope)

@@ -64,6 +64,10 @@ class Moments(NamedTuple):
     fine: Bools
     """Whether the rule has what it needs."""
 
+    def times(self, factor: Floats | float) -> Moments:
+        """Return those of a part of the rows, or of rows that depend."""
+        return Moments(self.variance * factor, self.third * factor, self.fine)
+
 
 class RuleMoments(NamedTuple):
     """Of the bias scores and of the slope scores of rules; these without their regression on the former."""

@@ -1,0 +1,129 @@
+"""Groups: the result of a search for groups of rows in which forecasts are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._lib.dataclasses import dataclass
+from .._lib.formatting import number_of
+from .._lib.serialize import plain_values
+from .._lib.typing import ByValue
+from .._version import __version__
+from ..calibration.dependence_search import DependenceSearch
+from ..calibration.where.conditions import Condition
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..recalibration.gain import Gain
+from ..report.result import JsonResult, frame_like_input
+
+
+@dataclass(frozen=True)
+class FoundGroup(ByValue):
+    """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
+
+    rule: str
+    """The conditions as text, such as "age >= 34 and priors < 7"."""
+    conditions: tuple[Condition, ...]
+    """One or two; those of both columns hold in all rows of the group."""
+    error: str
+    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
+    label: Label | None
+    """Class that the forecasts are about: the second of two; None for the most probable class."""
+    rows: int
+    mean_predicted: float
+    """Mean prediction as it came."""
+    mean_recalibrated: float
+    """Mean prediction after the curve that all rows share."""
+    observed: float
+    """Observed frequency."""
+    effect: float
+    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
+    effect_interval: tuple[float, float]
+    """95% confidence interval of the effect, valid for all rules at once and so after the search."""
+    effect_shrunken: float
+    """The effect that is most likely given that the rule was significant."""
+    cost: float
+    """What the shrunken effect gains on the rows searched after the groups before it, in nats a row of all. Larger is
+    worse."""
+    p_adjusted: float
+    """p-value, adjusted for all rules that were searched."""
+
+
+@dataclass(frozen=True)
+class Groups(JsonResult):
+    """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    """
+
+    items: tuple[FoundGroup, ...]
+    """In the order in which they were found, of each class the clearest first. They may overlap."""
+    p_value: float
+    """Of the clearest rule, adjusted for all of them: is any group wrong?"""
+    rules_searched: int
+    columns: tuple[str, ...]
+    """Columns whose conditions were searched."""
+    gain: Gain | None
+    """Gain in log loss if the groups are corrected beside the error that all rows share, on rows held out of the whole
+    search. None where no group is found, and for fewer than 100 rows or 10 clusters."""
+    detectable_bias: float
+    """Bias in log-odds, of a tenth of the rows, that is found with a probability of 80%."""
+    p_value_all: float
+    """p-value of the test whether all rows together are calibrated, as `diagnose` makes it."""
+    mean_predicted: float
+    observed: float
+    """Mean prediction and observed frequency of all rows, of the class or the most probable one; NaN where each class
+    has its own."""
+    n_rows: int
+    n_classes: int
+    labels: tuple[Label | None, ...]
+    view: str
+    """"each-class" searches each class, "top-label" whether the most probable class is right."""
+    dependence: DependenceSearch
+    n_clusters: int | None
+    notes: Notes
+    """What was left out or rescaled on the way in."""
+    warnings: tuple[str, ...]
+    samples: int
+    """Samples of outcomes from the common curve, which tell how large evidence gets by chance."""
+    seed: int
+    version: str = __version__
+
+    def __bool__(self) -> bool:
+        """Whether a group is found."""
+        return self.found
+
+    @property
+    def found(self) -> bool:
+        """Whether a group is found."""
+        return bool(self.items)
+
+    @property
+    def gain_interval(self) -> tuple[float, float] | None:
+        """95% confidence interval of the gain."""
+        return None if self.gain is None else self.gain.interval
+
+    @property
+    def miscalibrated(self) -> bool:
+        """Whether all rows together are miscalibrated, at 5%."""
+        return self.p_value_all < 0.05  # noqa: PLR2004
+
+    def text(self) -> str:
+        """Give it as text for a terminal, as ``print`` does."""
+        return self.to_text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        return {"found": self.found, **super().to_dict(), "gain_interval": plain_values(self.gain_interval)}
+
+    def frame(self) -> Any:
+        """Give one row a group (pandas for pandas, else polars)."""
+        left = ("conditions", "effect_interval")
+        names = [name for name in FoundGroup.__annotations__ if name not in left]
+        columns: dict[str, Any] = {name: [getattr(item, name) for item in self.items] for name in names}
+        low, high = ([item.effect_interval[end] for item in self.items] for end in (0, 1))
+        return frame_like_input(self, {**columns, "effect_low": low, "effect_high": high})
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Groups: {number_of(len(self.items), 'group')} among {number_of(self.n_rows, 'row')}>"
