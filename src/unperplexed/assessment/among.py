@@ -122,7 +122,12 @@ def _telling(column: Column, truth: Ints) -> str:
     kept = truth[column.values == column.values]  # noqa: PLR0124
     counts = np.bincount(known[1] * classes + kept, minlength=len(known[0]) * classes).reshape(-1, classes)
     there = counts > 0
-    if len(known[0]) <= classes and (there.sum(axis=1) == 1).all() and (there.sum(axis=0) <= 1).all() and len(counts) > 1:
+    if (
+        len(known[0]) <= classes
+        and (there.sum(axis=1) == 1).all()
+        and (there.sum(axis=0) <= 1).all()
+        and len(counts) > 1
+    ):
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
     many = column.categories is not None and len(counts) * LEAST_ROWS > len(kept)
     if not many and max(_aucs(counts, ordered=column.categories is None)) > _TELLS:

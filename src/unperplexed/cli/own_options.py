@@ -178,3 +178,23 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_confidence(command)
     options.add_metric(command)
     options.add_outputs(command)
+
+
+def add_where(command: argparse.ArgumentParser) -> None:
+    """Add input, columns to search and outputs of the command."""
+    options.add_input(command, engine=False)
+    options.add_where(command)
+    options.add_clusters(command)
+    add = About("question", command)
+    text = "columns in which to search for groups of rows: numbers, dates or categories"
+    add.many("--among", "COLUMN", text)
+    # The defaults are those of find_groups(); a test compares them.
+    add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
+    text = (
+        "with more than two classes, search each-class (default), or whether the top-label, the most probable class, is"
+        " right"
+    )
+    add.one_of("--view", ("each-class", "top-label"), text)
+    options.add_seed(command)
+    options.add_json(command)
+    options.add_report(command)

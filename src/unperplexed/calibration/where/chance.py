@@ -156,4 +156,3 @@ def _widths(scores: Scores, flipped: list[Floats], correlation: float, rows: Int
         bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (f - 1))) for a, f in zip(seen, full, strict=True))
         found[pair] = bias, slope
     return found
-

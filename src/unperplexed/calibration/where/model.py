@@ -130,4 +130,3 @@ def _fitted(rows: SearchedRows, basis: Floats, common: int) -> Fit:
     names = [str(at) for at in range(len(basis))]
     sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
     return fitted_cells(Directions(Counts(rows.s, rows.w, rows.w * rows.y), names, directions=basis), Prior(sd))
-

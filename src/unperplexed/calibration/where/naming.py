@@ -209,9 +209,7 @@ def _sharpened(scores: Scores, rule: dict[int, Condition], slope: bool) -> dict[
     return rule
 
 
-def _moved(
-    scores: Scores, rule: Rule, which: tuple[int, int], here: float, slope: bool
-) -> tuple[Floats, Floats]:
+def _moved(scores: Scores, rule: Rule, which: tuple[int, int], here: float, slope: bool) -> tuple[Floats, Floats]:
     """Return places to which an end of a condition may be moved, and the strength of the rule with each."""
     at, end = which
     column = scores.columns[at]
