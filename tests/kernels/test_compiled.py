@@ -11,6 +11,7 @@ from adversarial import EDGES, adversarial, counted, layouts
 from helpers import module_of
 from unperplexed import Tally
 from unperplexed.kernels import exact_sum as _exact_sum
+from unperplexed.kernels import pair_tables as _pair_tables
 from unperplexed.kernels import rows as _kernels
 from unperplexed.kernels import softmax as _softmax
 from unperplexed.kernels.exact_sum import exact_sum, exact_sums_of_powers, limb_sums
@@ -32,7 +33,7 @@ def both(monkeypatch, compute):
     """What the kernel gives, and what NumPy does."""
     compiled = compute()
     with monkeypatch.context() as without:
-        for module in (_kernels, _softmax, _exact_sum):
+        for module in (_kernels, _softmax, _exact_sum, _pair_tables):
             without.setattr(module, "_kernel", None)
         return compiled, compute()
 
@@ -328,3 +329,18 @@ def test_a_short_run_of_the_fuzzer(kind):
     fuzzer = fuzz_kernels()
     assert set(fuzzer.KINDS) == {"matrices", "columns", "logits", "coarse"}
     assert [number for number in range(40) if not fuzzer.compared(kind, number)[1]] == []
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("width", [1, 7, 16, 37])
+def test_tables_of_pairs(monkeypatch, rng, dtype, width):
+    for rows, sizes in ((0, [3, 2]), (1, [1, 4, 2]), (3_000, [11, 1, 21, 3])):
+        codes = np.array([rng.integers(0, size, rows) for size in sizes], dtype=np.uint8)
+        values = (rng.normal(size=(rows, width)) * 10.0 ** rng.integers(-6, 6, (rows, 1))).astype(dtype)
+        pairs = [(a, b) for b in range(len(sizes)) for a in range(len(sizes)) if a != b]
+        compiled, plain = both(monkeypatch, partial(_pair_tables.pair_tables, codes, sizes, pairs, values))
+        for (a, b), one, other in zip(pairs, compiled, plain, strict=True):
+            np.testing.assert_array_equal(one, other)
+            expected = np.zeros((sizes[a], sizes[b], width), dtype)
+            np.add.at(expected, (codes[a], codes[b]), values)
+            np.testing.assert_array_equal(one, expected)

@@ -12,6 +12,7 @@
 #include "hashes.hpp"
 #include "isotonic.hpp"
 #include "lines.hpp"
+#include "pair_tables.hpp"
 #include "quantile_loss.hpp"
 #include "rows.hpp"
 #include "softmax.hpp"
@@ -37,6 +38,12 @@ template <class T>
 void bind_places(nb::module_& m) {
     m.def("places", &places<T>, nb::arg("values").noconvert(), nb::arg("fraction_bits"), nb::arg("code"),
           nb::arg("place"));
+}
+
+template <class T>
+void bind_pair_tables(nb::module_& m) {
+    m.def("pair_tables", &pair_tables<T>, nb::arg("codes"), nb::arg("values").noconvert(), nb::arg("pairs"),
+          nb::arg("out"));
 }
 
 template <class Key>
@@ -78,6 +85,8 @@ NB_MODULE(_kernel, m) {
         .def("columns", &Distinct::columns);
     bind_places<float>(m);
     bind_places<double>(m);
+    bind_pair_tables<float>(m);
+    bind_pair_tables<double>(m);
     bind_tables<Index>(m);
     bind_tables<double>(m);
     bind_tables<std::complex<double>>(m);
