@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,8 +118,8 @@ def _useless(column: Column) -> str | None:
 def _telling(column: Column, truth: Ints) -> str:
     """Warn of numbers that may be identifiers, and of a column that orders the outcomes alone; refuse a copy."""
     classes = int(truth.max()) + 1
-    known = np.unique(column.values[column.values == column.values], return_inverse=True)  # noqa: PLR0124
-    kept = truth[column.values == column.values]  # noqa: PLR0124
+    known = np.unique(column.values[column.values == column.values], return_inverse=True)
+    kept = truth[column.values == column.values]
     counts = np.bincount(known[1] * classes + kept, minlength=len(known[0]) * classes).reshape(-1, classes)
     there = counts > 0
     if (
@@ -153,8 +153,3 @@ def _aucs(counts: NDArray[Any], *, ordered: bool) -> Iterator[float]:
         below: Floats = np.cumsum(n) - n / 2
         auc = float(p @ below) / float(p.sum() * n.sum())
         yield max(auc, 1 - auc)
-
-
-def names_of(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Name columns, month and weekday of dates among them."""
-    return tuple(column.name for column in columns)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from .._lib.arrays import check_indexes
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import dataclass, replace
 from .._lib.elementary import expit, logit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
-from ..calibration.where.chance import SAMPLES, Chance
+from ..calibration.where.chance import SAMPLES
 from ..calibration.where.conditions import Column, columns_of_values
 from ..calibration.where.model import SearchedRows
-from ..calibration.where.naming import LEVEL, MOST, Found, NamedGroup, find
-from ..calibration.where.rules import searched
+from ..calibration.where.naming import MOST, Found, Search
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings
-from ..recalibration.folds import FOLDS_OF_MANY, folds_of_places
-from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
-from ..recalibration.group_rows import GroupRows
+from ..recalibration.gain import Gain
+from ..recalibration.group_rows import GroupRows, cross_fitted
 from ..report.result import frames_as_input
-from ..statistics.intervals import Dependence, uncertain_mean
 from ..tally.tally import Tally
-from .among import gathered_among, names_of, searched_columns
-from .groups_found import FoundGroup, Groups
+from .among import gathered_among, searched_columns
+from .groups_found import Groups
 
 _CLASSES_SEARCHED = 10
 """Classes of which each is searched; of more, whether the most probable one is right."""
@@ -173,42 +171,32 @@ def groups_of_rows(
     """
     rows, values, notes = gathered_among(stream)
     columns, warnings = searched_columns(values, rows.truth)
-    if len(rows.labels) > _CLASSES_SEARCHED:
-        settings = GroupSettings(settings.max_groups, "top-label", settings.seed)
-    events = _events(rows, settings.view)
-    if settings.view == "top-label":
-        predicted = np.array([str(label) for label in rows.labels], dtype=object)[events[0].places]
-        columns += columns_of_values(PREDICTED, predicted)
+    view = "top-label" if len(rows.labels) > _CLASSES_SEARCHED else settings.view
+    events = _events(rows, view)
+    if events[0].label is None:
+        columns += columns_of_values(PREDICTED, np.array([str(label) for label in rows.labels])[events[0].places])
     if not columns:
         raise InputError(f"among: no column can be searched: {'; '.join(warnings)}.")
-    names = names_of(columns)
-    columns += [_bare(len(rows.truth))] * (len(columns) == 1)
-    search = _Search(columns, settings, LEVEL / len(events))
-    found = [search.found(event.rows) for event in events]
-    diagnosis = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels)
-    first, w = events[0].rows, np.ones(len(rows.truth)) if rows.weight is None else rows.weight
-    one = len(events) == 1
-    p = expit(first.s)
-    items = [
-        _item(group, event, of, len(events)) for event, of in zip(events, found, strict=True) for group in of.groups
-    ]
+    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
+    search = Search([*columns, *bare], settings.max_groups, len(events), settings.seed)
+    found = [search.found(event.rows, event.label) for event in events]
     clusters = None if rows.cluster is None else int(rows.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"{clusters} clusters hardly show how their rows depend; p-values and intervals need 30")
+    items = tuple(group for of in found for group in of.groups)
+    first = events[0].rows
     return Groups(
-        items=tuple(items),
-        p_value=min(1.0, len(events) * min(of.p_value for of in found)),
-        rules_searched=found[0].chance.rules * len(events),
-        columns=names,
-        gain=search.gain(rows, events, found) if items else None,
+        items=items,
+        p_value=min(of.p_value for of in found),
+        rules_searched=sum(of.chance.rules for of in found),
+        columns=tuple(column.name for column in columns),
+        gain=_gain(rows, events, found, search) if items else None,
         detectable_bias=max(of.detectable for of in found),
-        p_value_all=diagnosis.p_value,
-        mean_predicted=float(np.average(p, weights=w)) if one else float("nan"),
-        observed=float(np.average(first.y, weights=w)) if one else float("nan"),
+        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
+        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if len(events) == 1 else math.nan,
+        observed=float(np.average(first.y, weights=first.w)) if len(events) == 1 else math.nan,
         n_rows=len(rows.truth),
-        n_classes=len(rows.labels),
         labels=rows.labels,
-        view=settings.view,
         dependence=dependence,
         n_clusters=clusters,
         notes=notes,
@@ -220,110 +208,45 @@ def groups_of_rows(
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:
     """Return the second of two classes, each of more, or the most probable one."""
-    log_p, n = np.asarray(rows.log_p, dtype=np.float64), len(rows.truth)
-    if len(rows.labels) == 2:  # noqa: PLR2004
-        s, code = log_p[:, 1] - log_p[:, 0], np.ones(n, dtype=np.int64)
-        return [_Event(rows.labels[1], _searched(s, rows.truth == 1, rows), code)]
-    if view == "top-label":
-        top = log_p.argmax(axis=1)
-        return [_Event(None, _searched(_log_odds(log_p, top), rows.truth == top, rows), top)]
-    codes = [np.full(n, at) for at in range(len(rows.labels))]
-    return [
-        _Event(label, _searched(_log_odds(log_p, code), rows.truth == code, rows), code)
-        for label, code in zip(rows.labels, codes, strict=True)
-    ]
+    log_p, classes = np.asarray(rows.log_p, dtype=np.float64), len(rows.labels)
+    top = classes > 2 and view == "top-label"
+    asked = [None] if top else rows.labels[-1:] if classes == 2 else rows.labels
+    return [_event(rows, log_p, label, log_p.argmax(axis=1) if top else None) for label in asked]
 
 
-def _log_odds(log_p: Floats, code: Ints) -> Floats:
-    """Return the log-odds of a class of each row."""
-    each = np.arange(len(code))
+def _event(rows: GroupRows, log_p: Floats, label: Label | None, top: Ints | None) -> _Event:
+    """Return an event, with log-odds that are finite: at most as large as so many rows may tell."""
+    n = len(log_p)
+    places = np.full(n, rows.labels.index(label)) if top is None else top
+    each = np.arange(n)
     others = log_p.copy()
-    others[each, code] = -np.inf
-    return np.asarray(log_p[each, code] - np.logaddexp.reduce(others, axis=1))
+    others[each, places] = -np.inf
+    farthest = -float(logit(0.01 / n))
+    s = np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest)
+    happened = (rows.truth == places).astype(np.float64)
+    return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
 
 
-def _searched(s: Floats, happened: Bools, rows: GroupRows) -> SearchedRows:
-    """Return rows with log-odds that are finite: those of certain predictions are as large as n rows may tell."""
-    farthest = -float(logit(0.01 / len(s)))
-    return searched(np.clip(s, -farthest, farthest), happened.astype(np.float64), rows.weight, rows.cluster)
+def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
+    """Measure the gain of correcting the groups, by searches without each fold."""
 
-
-def _bare(n: int) -> Column:
-    """Return a column that is no condition, beside which a single one makes a pair."""
-    return Column("", np.zeros(n), np.zeros(n, dtype=np.int64), (None,), np.ones((1, 1), dtype=np.float32))
-
-
-def _item(group: NamedGroup, event: _Event, found: Found, events: int) -> FoundGroup:
-    """Describe a group that was named, by weighted means of its rows."""
-    rows, inside = event.rows, group.inside
-
-    def mean(values: Floats) -> float:
-        return float(np.average(values[inside], weights=rows.w[inside]))
-
-    conditions = tuple(group.rule.values())
-    return FoundGroup(
-        rule=" and ".join(condition.text for condition in conditions),
-        conditions=conditions,
-        error="confidence" if group.slope else "bias",
-        label=event.label,
-        rows=int(np.count_nonzero(inside)),
-        mean_predicted=mean(expit(rows.s)),
-        mean_recalibrated=mean(expit(found.common)),
-        observed=mean(rows.y),
-        effect=group.effect,
-        effect_interval=group.interval,
-        effect_shrunken=group.effect * group.shrunk,
-        cost=group.cost,
-        p_adjusted=min(1.0, events * group.p_adjusted),
-    )
-
-
-class _Search(NamedTuple):
-    """How each event is searched, of all rows or of some."""
-
-    columns: Sequence[Column]
-    settings: GroupSettings
-    level: float
-
-    def found(self, rows: SearchedRows, some: Bools | None = None, chance: Chance | None = None) -> Found:
-        """Search an event's rows, or some of them by what chance does in all."""
-        columns = self.columns if some is None else [column.at(some) for column in self.columns]
-        rows = rows if some is None else rows.at(some)
-        rng = np.random.default_rng(self.settings.seed)
-        return find(columns, rows, rng, self.settings.max_groups, self.level, chance)
-
-    def gain(self, rows: GroupRows, events: Sequence[_Event], found: Sequence[Found]) -> Gain | None:
-        """Measure the gain of correcting the groups, by searches without each fold."""
-        n = len(rows.truth)
-        clusters = None if rows.cluster is None else int(rows.cluster.max()) + 1
-        if n < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
-            return None
-        fold = folds_of_places(clusters or n, FOLDS_OF_MANY, self.settings.seed)
-        fold = fold if rows.cluster is None else fold[rows.cluster]
-        losses = np.empty((2, n))
-        for each in range(FOLDS_OF_MANY):
-            out = fold == each
-            without = [self.found(event.rows, ~out, of.chance) for event, of in zip(events, found, strict=True)]
-            losses[:, out] = self._losses(rows, events, without, ~out, out)
-        w = np.ones(n) if rows.weight is None else rows.weight
-        whole, every = np.ones(n, dtype=np.bool_), self._losses
-        one, own = every(rows, events, found, whole, whole)
-        gained = uncertain_mean(losses[0] - losses[1], w, Dependence(rows.cluster))
-        in_sample, before = (float(np.average(x, weights=w)) for x in (one - own, losses[0]))
-        return gain_of(before, gained.mean, gained.standard_error, in_sample, n, clusters)
-
-    def _losses(
-        self, rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], fitted: Bools, held_out: Bools
-    ) -> Floats:
-        """Return log losses of rows by one map of all, and with the groups corrected before it, fitted to others."""
-        columns = self.columns
+    def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
+        """By one map of all rows, and with the groups corrected before it."""
         moved = np.array(rows.log_p, dtype=np.float64)
-        for event, of in zip(events, found, strict=True):
-            moved[np.arange(len(moved)), event.places] += of.offsets(columns, event.rows.s)
+        for event, of in zip(events, of_events, strict=True):
+            moved[np.arange(len(moved)), event.places] += of.corrected(search.columns, event.rows.s)
         moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
-        settings, losses = FitSettings("auto", False, None, self.settings.seed), []
-        for log_p in (rows.log_p, moved):
-            each = GroupRows(rows.labels, (), ((),), rows.group, log_p, rows.truth, rows.weight, rows.cluster)
-            q = each.some(fitted).state(settings).of_log_probabilities(log_p[held_out])
-            losses.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
-        return np.stack(losses)
+        both, settings = [], FitSettings("auto", False, None, search.seed)
+        for each in (rows, replace(rows, log_p=moved)):
+            q = each.some(fitted).state(settings).of_log_probabilities(each.log_p[held_out])
+            both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
+        return np.stack(both)
+
+    def held_out(out: Bools) -> Floats:
+        without = replace(search, columns=[column.at(~out) for column in search.columns])
+        of_events = [without.found(e.rows.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)]
+        return losses(of_events, ~out, out)
+
+    every = np.ones(len(rows.truth), dtype=np.bool_)
+    gained = cross_fitted(rows, search.seed, held_out, losses(found, every, every))
+    return None if gained is None else gained[0]

@@ -7,46 +7,13 @@ from typing import Any
 from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
-from .._lib.typing import ByValue
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
-from ..calibration.where.conditions import Condition
+from ..calibration.where.naming import FoundGroup
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.gain import Gain
 from ..report.result import JsonResult, frame_like_input
-
-
-@dataclass(frozen=True)
-class FoundGroup(ByValue):
-    """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
-
-    rule: str
-    """The conditions as text, such as "age >= 34 and priors < 7"."""
-    conditions: tuple[Condition, ...]
-    """One or two; those of both columns hold in all rows of the group."""
-    error: str
-    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
-    label: Label | None
-    """Class that the forecasts are about: the second of two; None for the most probable class."""
-    rows: int
-    mean_predicted: float
-    """Mean prediction as it came."""
-    mean_recalibrated: float
-    """Mean prediction after the curve that all rows share."""
-    observed: float
-    """Observed frequency."""
-    effect: float
-    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
-    effect_interval: tuple[float, float]
-    """95% confidence interval of the effect, valid for all rules at once and so after the search."""
-    effect_shrunken: float
-    """The effect that is most likely given that the rule was significant."""
-    cost: float
-    """What the shrunken effect gains on the rows searched after the groups before it, in nats a row of all. Larger is
-    worse."""
-    p_adjusted: float
-    """p-value, adjusted for all rules that were searched."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +42,7 @@ class Groups(JsonResult):
     """Mean prediction and observed frequency of all rows, of the class or the most probable one; NaN where each class
     has its own."""
     n_rows: int
-    n_classes: int
     labels: tuple[Label | None, ...]
-    view: str
-    """"each-class" searches each class, "top-label" whether the most probable class is right."""
     dependence: DependenceSearch
     n_clusters: int | None
     notes: Notes
@@ -106,11 +70,7 @@ class Groups(JsonResult):
     @property
     def miscalibrated(self) -> bool:
         """Whether all rows together are miscalibrated, at 5%."""
-        return self.p_value_all < 0.05  # noqa: PLR2004
-
-    def text(self) -> str:
-        """Give it as text for a terminal, as ``print`` does."""
-        return self.to_text()
+        return self.p_value_all < 0.05
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""

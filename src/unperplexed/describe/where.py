@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .._lib.formatting import number_of, p_value_cell, p_value_text, printable
-from ..assessment.groups_found import FoundGroup, Groups
+from ..assessment.groups_found import Groups
 from ..calibration.dependence_search import dependence_words
+from ..calibration.where.naming import FoundGroup
 from ..pairing.dependence import dependent_text
 from ..recalibration.gain import Gain
 from ..report.chart import Chart
@@ -34,7 +35,7 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     charts = [] if brief or not g else [_chart(g)]
     return Document(
         title=naming.titled("where forecasts are wrong"),
-        facts=naming.facts(counted(g.n_rows, g.n_classes, g.labels)),
+        facts=naming.facts(counted(g.n_rows, len(g.labels), g.labels)),
         headline=_headline(g),
         lead=_lead(g),
         calm=not g,
@@ -108,12 +109,12 @@ def _gained(g: Groups, gain: Gain) -> str:
 
 
 def _name(g: Groups, item: FoundGroup) -> str:
-    where = "" if g.n_classes == 2 or item.label is None else f"{class_name(item.label, 0)}: "  # noqa: PLR2004
+    where = "" if len(g.labels) == 2 or item.label is None else f"{class_name(item.label, 0)}: "
     return f"{where}{printable(item.rule)}"
 
 
 def _table(g: Groups, brief: bool) -> Table:
-    one = g.observed == g.observed  # noqa: PLR0124
+    one = g.observed == g.observed
     first = [("all rows", g.n_rows, g.mean_predicted, g.observed)] if one else []
     of_groups = [(_name(g, item), item.rows, item.mean_predicted, item.observed) for item in g.items]
     names, rows, predicted, observed = zip(*first, *of_groups, strict=True)

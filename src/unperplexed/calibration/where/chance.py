@@ -1,15 +1,14 @@
-"""How large the best rule's evidence gets by chance: one test for all rules, by outcomes drawn from the common curve."""
+"""How large the best rule's evidence gets by chance: one test for all rules, by outcomes drawn from the curve."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._lib.dataclasses import dataclass
-from ..._lib.elementary import expit
-from ..._lib.typing import AnyFloats, Floats, Ints
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from .rules import Moments, Pair, Scores, root
 
 SAMPLES, _ROWS, _CLUSTERS = 199, 20_000, 200
@@ -19,7 +18,7 @@ _FARTHEST = 8.0
 """A score of so many standard errors is looked at in any case."""
 
 Widths = Mapping[Pair, tuple[Floats, Floats]]
-"""Factors of the variances of bias and slope scores for dependence within clusters."""
+"""Factors of the variances of bias and slope scores for dependence within clusters; empty for independent rows."""
 
 
 def evidence(z: AnyFloats) -> Floats:
@@ -55,10 +54,8 @@ class Chance:
     widths: Widths
     rules: int
     """Rules that were searched."""
-    design_effect: float
-    """Mean factor of the variances of bias scores."""
 
-    def adjusted(self, x: AnyFloats, two: AnyFloats | int, slope: int) -> Floats:
+    def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
         """Return p-values of evidence, adjusted for all rules of all classes."""
         x = (x - self.each.location[two, slope]) / self.each.scale[two, slope]
         return np.asarray(-np.expm1(-np.exp((self.best.location - x) / self.best.scale)))
@@ -70,9 +67,14 @@ class Chance:
         u = float(self.best.location - self.best.scale * np.log(-np.log1p(-level)))
         return float(-ndtri_exp(-(self.each.location[two, slope] + self.each.scale[two, slope] * u) - np.log(2)))
 
+    @property
+    def design_effect(self) -> float:
+        """Mean factor of the variances of bias scores."""
+        return float(np.mean([of[0].mean() for of in self.widths.values()])) if self.widths else 1.0
+
 
 def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) -> Chance:
-    """Draw outcomes from the model and take the largest evidence of each class of rules.
+    """Draw outcomes from the common curve and take the largest evidence of each class of rules.
 
     Parameters
     ----------
@@ -81,26 +83,28 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     rng : Generator
     samples : int
     """
-    q, n = expit(scores.model.log_odds), len(scores.rows.s)
+    n, widths = len(scores.q), dict[Pair, tuple[Floats, Floats]]()
     if scores.rows.cluster is None:
         rows = rng.choice(n, _ROWS, replace=False) if n > _ROWS else np.arange(n)
-        drawn, widths = rng.random((len(rows), samples)) < q[rows, None], {}
+        drawn = rng.random((len(rows), samples)) < scores.q[rows, None]
     else:
-        rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, q, rng, samples)
-    share, w = len(rows) / n, scores.rows.w[rows, None]
-    r = scores.project((w * (drawn - q[rows, None])).T, rows, share).T.astype(np.float32)
-    values = np.ascontiguousarray(np.hstack([r, r * scores.t[rows, None].astype(np.float32)]))
-    most = np.zeros((2, 2, samples))
-    for pair in scores.pairs:
-        for slope, (score, moments) in enumerate(zip(scores.scores(pair, values, rows), scores.of[pair], strict=False)):
+        rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
+    share, most = len(rows) / n, np.zeros((2, 2, samples))
+    r = scores.project((scores.rows.w[rows, None] * (drawn - scores.q[rows, None])).T, rows, share).T
+    for pair, both in scores.scores(_values(scores, r, rows), rows):
+        for slope, score in enumerate(both):
             wide = widths[pair][slope] if widths else 1.0
-            _raise(most[:, slope], score, moments.times(wide * share))
+            _raise(most[:, slope], score, scores.of[pair].kinds[slope].times(wide * share))
     x = evidence(most)
     each = Gumbel.of(x)
-    standard = (x - each.location[..., None]) / each.scale[..., None]
-    effects = [widths[pair][0][scores.of[pair].bias.fine] for pair in scores.pairs] if widths else [np.ones(1)]
-    every = np.concatenate(effects)
-    return Chance(each, Gumbel.of(standard.max(axis=(0, 1))), widths, scores.n_rules, float(every.mean()))
+    best = Gumbel.of(((x - each.location[..., None]) / each.scale[..., None]).max(axis=(0, 1)))
+    return Chance(each, best, widths, scores.n_rules)
+
+
+def _values(scores: Scores, r: Floats, rows: Ints) -> AnyFloats:
+    """Return residuals and these times the log-odds, in single precision, which chance is known in."""
+    narrow = r.astype(np.float32)
+    return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
 
 
 def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
@@ -109,50 +113,39 @@ def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
     Roots are taken only of scores that may be the largest: those in standard errors, times the largest factor by which
     the root may exceed them.
     """
-    v, fine = moments.variance, moments.fine
-    u = -np.clip(np.abs(moments.third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
+    v, third, fine = moments
+    u = -np.clip(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
     factor = np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u
     bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
-    for at, parts in enumerate(((np.s_[:1], np.s_[1:, :1]), (np.s_[1:, 1:],))):
-        for part in parts:
-            shape = bound[part].shape
-            may = np.unravel_index(np.flatnonzero(bound[part] > most[at].astype(np.float32)), shape)
-            rule = may[:2]
-            z = root(score[part][may].astype(np.float64), v[part][rule], moments.third[part][rule])
-            np.maximum.at(most[at], may[2], np.abs(z))
+    for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
+        may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
+        of_rule = Moments(*(each[part][may[:2]] for each in moments))
+        np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rule)))
 
 
 def _in_clusters(
-    scores: Scores, cluster: Ints, q: Floats, rng: np.random.Generator, samples: int
-) -> tuple[Ints, AnyFloats, Widths]:
+    scores: Scores, cluster: Ints, rng: np.random.Generator, samples: int
+) -> tuple[Ints, Bools, dict[Pair, tuple[Floats, Floats]]]:
     """Draw outcomes of whole clusters: a row shares its cluster's number with a probability, or has its own.
 
-    The probability is the square root of the correlation within clusters, which is estimated by moments.
+    The probability is the square root of the correlation within clusters, which is estimated by moments. Variances have
+    a factor, as seen in residuals with random signs of clusters, or as the correlation lets expect.
     """
-    g, n = int(cluster.max()) + 1, len(q)
+    g, n = int(cluster.max()) + 1, len(scores.q)
     rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
-    r, d = scores.r, np.sqrt(scores.variance)
-    excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in (r, d)]
+    each, share = (scores.r, np.sqrt(scores.variance)), len(rows) / n
+    excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each]
     correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.x), 1), 0, 1))
     signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
-    widths = _widths(scores, [signs[of] * f[rows, None] for f in (r, d)], correlation, rows)
+    both = [scores.scores(_values(scores, signs[of] * f[rows, None], rows), rows) for f in each]
+    widths = {}
+    for (pair, seen), (_, full) in zip(*both, strict=True):
+        factors = (
+            [(z.astype(np.float64) ** 2).mean(axis=-1) / (share * moments.variance) for z in (a, b)]
+            for a, b, moments in zip(seen, full, scores.of[pair].kinds, strict=True)
+        )
+        bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (b - 1))) for a, b in factors)
+        widths[pair] = bias, slope
     shared, own = rng.random((2, len(rows), samples))
     u = np.where(shared < np.sqrt(correlation), rng.random((g, samples))[of], own)
-    return rows, u < q[rows, None], widths
-
-
-def _widths(scores: Scores, flipped: list[Floats], correlation: float, rows: Ints) -> Widths:
-    """Return factors of variances: seen in residuals with random signs of clusters, or as the correlation lets expect.
-
-    ``flipped`` are residuals, and square roots of variances, with these signs.
-    """
-    share, t = len(rows) / len(scores.rows.s), scores.t[rows, None]
-    values = [np.hstack([f, f * t]).astype(np.float32) for f in flipped]
-    found = {}
-    for pair in scores.pairs:
-        squares = [[(z.astype(np.float64) ** 2).mean(axis=-1) for z in scores.scores(pair, v, rows)] for v in values]
-        variances = [share * moments.variance for moments in scores.of[pair][:2]]
-        seen, full = ([s / v for s, v in zip(of, variances, strict=True)] for of in squares)
-        bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (f - 1))) for a, f in zip(seen, full, strict=True))
-        found[pair] = bias, slope
-    return found
+    return rows, u < scores.q[rows, None], widths

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import dataclass, field, replace
 from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 
 CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
@@ -79,10 +79,10 @@ class Column:
     categories: tuple[str, ...] | None = None
     """None for numbers and dates."""
     date: bool = False
-    codes: Ints = np.zeros(0, np.int64)
+    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """Bin of each row."""
     conditions: tuple[Condition | None, ...] = (None,)
-    sets: AnyFloats = np.ones((1, 1), np.float32)
+    sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
     """Whether a condition, one a row, holds in a bin."""
 
     def in_bins(

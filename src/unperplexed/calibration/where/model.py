@@ -36,19 +36,29 @@ class SearchedRows(NamedTuple):
     """Number of each row's cluster, from 0."""
     weighted: bool = False
 
+    @classmethod
+    def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
+        """Scale the weights, if there are any."""
+        w = np.ones(len(s)) if weight is None else weight * (weight.sum() / float(product(weight, weight)))
+        return cls(s, y, w, cluster, weight is not None)
+
     def at(self, rows: Ints | Bools) -> SearchedRows:
         """Select rows."""
         cluster = None if self.cluster is None else np.unique(self.cluster[rows], return_inverse=True)[1]
         return SearchedRows(self.s[rows], self.y[rows], self.w[rows], cluster, self.weighted)
 
-    @property
-    def n_clusters(self) -> int | None:
-        """Number of clusters."""
-        return None if self.cluster is None else int(self.cluster.max()) + 1
+    def fitted(self, basis: Floats, common: int) -> Fit:
+        """Fit coefficients of functions, one a row, of which so many have no prior."""
+        names = [str(at) for at in range(len(basis))]
+        sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
+        return fitted_cells(Directions(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
 
-    def log_loss(self, t: Floats) -> float:
-        """Return the weighted log loss of log-odds, in nats of all rows."""
-        return float(product(self.w, np.logaddexp(0, t) - self.y * t))
+    @property
+    def error(self) -> float:
+        """What a bias and a slope of these rows alone would gain, in nats a row."""
+        fit = self.fitted(np.stack([np.ones_like(self.s), self.s]), 0)
+        loss = float(product(self.w, np.logaddexp(0, self.s) - self.y * self.s))
+        return (loss + fit.value - fit.penalty) / len(self.s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +73,20 @@ class Model:
 
     @classmethod
     def of(cls, rows: SearchedRows) -> Model:
-        """Begin with the curve that all rows share."""
-        curve = common_curve(rows)
+        """Begin with the curve that all rows share: as many functions of the log-odds as rows and clusters bear."""
+        values, entry = np.unique(rows.s, return_inverse=True)
+        v = np.bincount(entry, rows.w) * expit(values) * expit(-values)
+        found = orthonormal(columns(values, v), v)
+        most = int(v.sum() / _INFORMATION_EACH)
+        if rows.cluster is not None:
+            most = min(most, int(rows.cluster.max()) // _CLUSTERS_EACH)
+        curve = found[found.any(axis=1)][: max(2, most), entry]
         return cls(rows, curve, len(curve))
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
-        """Add a group's bias, or its bias and its slope."""
-        return replace(self, basis=np.vstack([self.basis, *group_directions(inside, slope, self.rows.s)]))
+        """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
+        group, s = inside.astype(np.float64), self.rows.s
+        return replace(self, basis=np.vstack([self.basis, group, *([group * (s - s[inside].mean())] if slope else [])]))
 
     def with_other(self, at: int, inside: Bools) -> Model:
         """Replace the rows of a bias."""
@@ -80,53 +97,27 @@ class Model:
     @cached_property
     def fit(self) -> Fit:
         """The maximum of the penalized likelihood."""
-        return _fitted(self.rows, self.basis, self.common)
+        return self.rows.fitted(self.basis, self.common)
 
     @cached_property
     def log_odds(self) -> Floats:
         """Calibrated log-odds."""
         return np.asarray(self.rows.s + product(self.fit.theta, self.basis))
 
-    @cached_property
+    @property
     def loss(self) -> float:
         """Minus the log-likelihood, with the prior's penalty, in nats."""
         return self.fit.penalty - self.fit.value
 
-    @cached_property
-    def covariance(self) -> Floats:
-        """Covariance of the coefficients; with weights that of independent rows, whatever they weigh."""
+    def information_under(self, weight: Floats) -> Floats:
+        """Return the products of the functions under weights of the rows."""
+        return product(self.basis * weight, self.basis.T)
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of the coefficients; with weights those of independent rows, whatever they weigh."""
         found = self.fit.at_maximum.covariance
-        if not self.rows.weighted:
-            return found
-        p = expit(self.log_odds)
-        return np.asarray(found @ product(self.basis * (self.rows.w**2 * p * (1 - p)), self.basis.T) @ found)
-
-
-def group_directions(inside: Bools, slope: bool, s: Floats) -> list[Floats]:
-    """Return what a group's bias, and its slope, multiply: the latter turns about the group's mean log-odds."""
-    rows = inside.astype(np.float64)
-    return [rows, rows * (s - s[inside].mean())] if slope else [rows]
-
-
-def common_curve(rows: SearchedRows) -> Floats:
-    """Return functions of the log-odds, orthonormal under their information: as many as rows and clusters bear."""
-    values, entry = np.unique(rows.s, return_inverse=True)
-    v = np.bincount(entry, rows.w) * expit(values) * expit(-values)
-    found = orthonormal(columns(values, v), v)
-    found = found[found.any(axis=1)]
-    most = int(v.sum() / _INFORMATION_EACH)
-    if rows.cluster is not None:
-        most = min(most, int(rows.cluster.max()) // _CLUSTERS_EACH)
-    return np.asarray(found[: max(2, most), entry])
-
-
-def raw_error(rows: SearchedRows) -> float:
-    """Return what a bias and a slope of these rows alone would gain, in nats a row."""
-    fit = _fitted(rows, np.stack([np.ones_like(rows.s), rows.s]), 0)
-    return (rows.log_loss(rows.s) + fit.value - fit.penalty) / len(rows.s)
-
-
-def _fitted(rows: SearchedRows, basis: Floats, common: int) -> Fit:
-    names = [str(at) for at in range(len(basis))]
-    sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
-    return fitted_cells(Directions(Counts(rows.s, rows.w, rows.w * rows.y), names, directions=basis), Prior(sd))
+        if self.rows.weighted:
+            p = expit(self.log_odds)
+            found = found @ self.information_under(self.rows.w**2 * p * (1 - p)) @ found
+        return np.sqrt(np.diag(found))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
-from ..._lib.typing import Bools, Floats
+from ..._lib.dataclasses import dataclass
+from ..._lib.elementary import expit
+from ..._lib.typing import Bools, ByValue, Floats
+from ...forecasts.labels import Label
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .model import Model, SearchedRows, raw_error
+from .model import Model, SearchedRows
 from .rules import MOST_SHARE, Scores, root
 
 LEVEL, MOST = 0.05, 6
@@ -25,242 +27,267 @@ Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
 
 
-class Candidate(NamedTuple):
-    """A significant rule of the dictionary."""
+@dataclass(frozen=True)
+class FoundGroup(ByValue):
+    """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
 
-    surplus: float
-    """Evidence beyond what the largest of its class has by chance."""
-    rule: dict[int, Condition]
-    two: int
+    rule: str
+    """The conditions as text, such as "age >= 34 and priors < 7"."""
+    conditions: tuple[Condition, ...]
+    """One or two; those of both columns hold in all rows of the group."""
+    error: str
+    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
+    label: Label | None
+    """Class that the forecasts are about: the second of two; None for the most probable class."""
+    rows: int
+    mean_predicted: float
+    """Mean prediction as it came."""
+    mean_recalibrated: float
+    """Mean prediction after the curve that all rows share."""
+    observed: float
+    """Observed frequency."""
+    effect: float
+    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
+    effect_interval: tuple[float, float]
+    """95% confidence interval of the effect, valid for all rules at once and so after the search."""
+    effect_shrunken: float
+    """The effect that is most likely given that the rule was significant."""
+    cost: float
+    """What the shrunken effect gains on the rows searched after the groups before it, in nats a row of all. Larger is
+    worse."""
+    p_adjusted: float
+    """p-value, adjusted for all rules that were searched."""
+
+
+class _Named(NamedTuple):
+    """A rule that was named."""
+
+    rule: Rule
     slope: int
+    two: int
+    """Whether the rule of the dictionary had two conditions."""
     evidence: float
     width: float
     """Factor of its variance for dependence."""
+    gained: float = 0.0
+    """In log-likelihood, as it was named."""
 
 
-@dataclass(frozen=True, eq=False)
-class NamedGroup:
-    """A group of rows that was named."""
+class Correction(NamedTuple):
+    """What is added to the log-odds of a group: a bias, and a slope about some log-odds."""
 
     rule: Rule
-    inside: Bools
-    slope: bool
-    p_adjusted: float
-    critical: float
-    """|z| that the largest of all rules exceeds by chance at the level."""
-    width: float
-    cost: float
-    """What it gained as it was named, in nats a row of all."""
-    effect: float = 0.0
-    """In log-odds, or the slope's difference."""
-    error: float = 0.0
-    """Its standard error."""
-    offset: tuple[float, ...] = ()
-    """Shrunken bias, of a slope also the log-odds about which it turns and its difference."""
-
-    @property
-    def shrunk(self) -> float:
-        """Part of the effect that is left once one allows for having chosen the largest."""
-        z = abs(self.effect) / self.error
-        return selected(z, self.critical) / z if z > 0 else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Interval of the effect that holds for all rules at once."""
-        half = self.critical * self.error
-        return self.effect - half, self.effect + half
+    bias: float
+    slope: float
+    about: float
 
 
 class Found(NamedTuple):
     """What a search found."""
 
-    groups: tuple[NamedGroup, ...]
+    groups: tuple[FoundGroup, ...]
+    corrections: tuple[Correction, ...]
+    """Of the groups, shrunken."""
     chance: Chance
     p_value: float
     """Of the clearest rule: is any group wrong?"""
-    common: Floats
-    """Log-odds after the common curve."""
     detectable: float
     """Bias in a tenth of the rows that is found with a probability of 80%."""
 
-    def offsets(self, columns: Sequence[Column], s: Floats) -> Floats:
+    def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
-        total = np.zeros_like(s)
-        for group in self.groups:
-            inside = rows_of(columns, group.rule)
-            bias, *slope = group.offset
-            total += inside * (bias + (slope[1] * (s - slope[0]) if slope else 0.0))
-        return total
+        each = (rows_of(columns, of.rule) * (of.bias + of.slope * (s - of.about)) for of in self.corrections)
+        return np.asarray(sum(each, start=np.zeros_like(s)))
 
 
-def find(
-    columns: Sequence[Column],
-    rows: SearchedRows,
-    rng: np.random.Generator,
-    most: int = MOST,
-    level: float = LEVEL,
-    chance: Chance | None = None,
-) -> Found:
-    """Name groups of rows in which forecasts are wrong beyond the error that all rows share.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """How an event's rows are searched.
 
     Parameters
     ----------
     columns : sequence of Column
         At least two; a bin alone is a column without conditions.
-    rows : SearchedRows
-    rng : Generator
     most : int
         Groups at most.
-    level : float
-        Of all rules together.
-    chance : Chance, optional
-        As an earlier search of these columns simulated it.
+    events : int
+        How many are searched, which share the level.
+    seed : int
     """
-    model = Model.of(rows)
-    common, p_value = model, 1.0
-    groups: list[NamedGroup] = []
-    while True:
-        scores = Scores(columns, model)
-        chance = chance or simulated(scores, rng)
-        candidate, p = _clearest(scores, chance, level)
-        p_value = p_value if groups else p
-        if candidate is None:
-            break
-        rule = _sharpened(scores, _worse_side(columns, candidate.rule, rows), bool(candidate.slope))
-        inside, before = rows_of(columns, rule), model.loss
-        model = model.with_group(inside, bool(candidate.slope))
-        groups.append(
-            NamedGroup(
-                rule,
-                inside,
-                bool(candidate.slope),
-                float(chance.adjusted(np.array(candidate.evidence), candidate.two, candidate.slope)),
-                chance.critical(candidate.two, candidate.slope, level),
-                candidate.width,
-                (before - model.loss) / len(rows.s),
+
+    columns: Sequence[Column]
+    most: int = MOST
+    events: int = 1
+    seed: int = 0
+
+    @property
+    def level(self) -> float:
+        """Level of all rules together."""
+        return LEVEL / self.events
+
+    def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
+        """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
+        common = model = Model.of(rows)
+        p_value, named = 1.0, list[_Named]()
+        while True:
+            scores = Scores(self.columns, model)
+            chance = chance or simulated(scores, np.random.default_rng(self.seed))
+            clearest, p = _clearest(scores, chance, self.level)
+            p_value = p_value if named else p
+            if clearest is None:
+                break
+            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope))
+            larger = model.with_group(rows_of(self.columns, rule), bool(clearest.slope))
+            named.append(clearest._replace(rule=rule, gained=model.loss - larger.loss))
+            model = larger
+            if len(named) == self.most:
+                break
+        model, named = _without_needless(self.columns, model, named)
+        described = [*self._groups(common, model, named, chance, label)]
+        q = expit(common.log_odds)
+        information = float((rows.w**2 * q * (1 - q)).sum()) / chance.design_effect
+        detectable = (chance.critical(0, 0, self.level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        groups, corrections = (tuple(each[at] for each in described) for at in (0, 1))
+        return Found(groups, corrections, chance, min(1.0, self.events * p_value), float(detectable))
+
+    def _groups(
+        self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
+    ) -> Iterator[tuple[FoundGroup, Correction]]:
+        """Describe groups by weighted means of their rows and by their effects."""
+        rows, theta, at = model.rows, model.fit.theta, common.common
+        errors = model.errors
+        for each in named:
+            inside, last = rows_of(self.columns, each.rule), at + each.slope
+            critical, effect = chance.critical(each.two, each.slope, self.level), float(theta[last])
+            error = float(errors[last]) * float(np.sqrt(each.width))
+            kept = shrunk(effect / error, critical)
+            means = [
+                np.average(x[inside], weights=rows.w[inside]) for x in (expit(rows.s), expit(common.log_odds), rows.y)
+            ]
+            predicted, recalibrated, observed = map(float, means)
+            p = float(chance.adjusted(np.array(each.evidence), each.two, each.slope))
+            yield (
+                FoundGroup(
+                    rule=" and ".join(condition.text for condition in each.rule.values()),
+                    conditions=tuple(each.rule.values()),
+                    error="confidence" if each.slope else "bias",
+                    label=label,
+                    rows=int(np.count_nonzero(inside)),
+                    mean_predicted=predicted,
+                    mean_recalibrated=recalibrated,
+                    observed=observed,
+                    effect=effect,
+                    effect_interval=(effect - critical * error, effect + critical * error),
+                    effect_shrunken=effect * kept,
+                    cost=each.gained / len(rows.s) * kept**2,
+                    p_adjusted=min(1.0, self.events * p),
+                ),
+                Correction(
+                    each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+                ),
             )
-        )
-        if len(groups) == most:
-            break
-    model, groups = _without_needless(columns, model, groups)
-    information = float(Scores([], common).variance.sum()) / chance.design_effect
-    detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
-    return Found(tuple(_estimated(model, groups)), chance, p_value, common.log_odds, float(detectable))
+            at = last + 1
 
 
 def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
     """Which rows fulfil all conditions."""
-    return np.asarray(np.logical_and.reduce([columns[at].holds(condition) for at, condition in rule.items()]))
+    every = np.ones(len(columns[0].codes), dtype=np.bool_)
+    return np.logical_and.reduce([every, *(columns[at].holds(condition) for at, condition in rule.items())])
 
 
-def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[Candidate | None, float]:
+def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
     """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
-    best, least = None, 1.0
-    for pair, each in scores.observed():
-        for slope, (score, moments) in enumerate(zip(each, scores.of[pair], strict=False)):
-            wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape)
-            known = moments.times(wide)
-            z = np.where(moments.fine, root(score, known.variance, known.third), 0.0)
-            x, two = evidence(z), np.ones(z.shape, dtype=np.int64)
+    best, most, least = None, 0.0, 1.0
+    for pair, both in scores.scores(scores.scored):
+        for slope, score in enumerate(both):
+            wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
+            x = evidence(root(score[..., 0], scores.of[pair].kinds[slope].times(wide)))
+            two = np.ones(x.shape, dtype=np.int64)
             two[0], two[:, 0] = 0, 0
             adjusted = chance.adjusted(x, two, slope)
             least = min(least, float(adjusted.min()))
             surplus = np.where(adjusted < level, np.maximum(x - chance.each.location[two, slope], 1e-9), 0.0)
-            at = np.unravel_index(int(np.argmax(surplus)), surplus.shape)
-            if surplus[at] > (0.0 if best is None else best.surplus):
+            at: Any = np.unravel_index(int(np.argmax(surplus)), surplus.shape)
+            if surplus[at] > most:
                 rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
-                best = Candidate(float(surplus[at]), rule, int(two[at]), slope, float(x[at]), float(wide[at]))
+                most, best = float(surplus[at]), _Named(rule, slope, int(two[at]), float(x[at]), float(wide[at]))
     return best, least
 
 
-def _worse_side(columns: Sequence[Column], rule: dict[int, Condition], rows: SearchedRows) -> dict[int, Condition]:
+def _worse_side(scores: Scores, rule: Rule) -> Rule:
     """Of a condition and its complement, which have the same score, take the one that is further off a row."""
     if len(rule) > 1:
         return rule
-    [(at, condition)], column = rule.items(), columns[next(iter(rule))]
-    there = np.bincount(column.codes, minlength=column.size) > 0
+    [(at, condition)], column = rule.items(), scores.columns[next(iter(rule))]
+    empty = np.bincount(column.codes, minlength=column.sets.shape[1]) == 0
     own = column.sets[column.conditions.index(condition)]
-    opposite = ((column.sets + own == 1) | ~there).all(axis=1)
+    opposite = ((column.sets + own == 1) | empty).all(axis=1)
     sides = [condition, *(c for c, other in zip(column.conditions, opposite, strict=True) if other and c)]
-    return {at: max(sides, key=lambda c: raw_error(rows.at(column.holds(c)))) if len(sides) > 1 else condition}
+    return {at: max(sides, key=lambda c: scores.rows.at(column.holds(c)).error) if len(sides) > 1 else condition}
 
 
-def _sharpened(scores: Scores, rule: dict[int, Condition], slope: bool) -> dict[int, Condition]:
+def _sharpened(scores: Scores, rule: Rule, slope: bool) -> Rule:
     """Move each bound of a number within the neighbouring bins to the largest score; drop bounds that add little."""
 
     def strength(rule: Rule) -> float:
-        return float(scores.strengths(scores.sums_of(rows_of(scores.columns, rule)), slope))
+        inside = rows_of(scores.columns, rule)
+        return float(scores.strength(scores.sums(inside, np.zeros(len(inside), np.int64))[0], slope))
 
     best = strength(rule)
-    ends = [(at, end) for at, c in rule.items() for end in (0, 1) if not (c.values or c.missing)]
+    ends = [(at, end) for at, c in rule.items() for end in (0, 1) if c.ends != (None, None)]
     for at, end in ends * 2:
-        here = (rule[at].low, rule[at].high)[end]
-        if here is not None:
-            cuts, found = _moved(scores, rule, (at, end), here, slope)
-            for cut, z in zip(cuts.tolist(), found.tolist(), strict=True):
-                if z > best + _BETTER:
-                    best, rule = z, {**rule, at: rule[at].moved(end, cut)}
+        for cut, z in _moved(scores, rule, at, end, slope):
+            if z > best + _BETTER:
+                best, rule = z, {**rule, at: rule[at].moved(end, cut)}
     for at, end in ends:
-        if at in rule:
-            wider = rule[at].moved(end, None)
-            new = {k: c for k, c in {**rule, at: wider}.items() if not c.empty}
-            if new and wider != rule[at] and strength(new) > best - _TRIM:
+        if at in rule and rule[at].ends[end] is not None:
+            new = _opened(rule, at, end)
+            if new and strength(new) > best - _TRIM:
                 rule = new
     return rule
 
 
-def _moved(scores: Scores, rule: Rule, which: tuple[int, int], here: float, slope: bool) -> tuple[Floats, Floats]:
-    """Return places to which an end of a condition may be moved, and the strength of the rule with each."""
-    at, end = which
-    column = scores.columns[at]
+def _opened(rule: Rule, at: int, end: int) -> Rule:
+    """Return the rule without an end of a condition, and without the condition if that was its only one."""
+    wider = rule[at].moved(end, None)
+    return {k: c for k, c in {**rule, at: wider}.items() if k != at or c.ends != (None, None)}
+
+
+def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterator[tuple[float, float]]:
+    """Yield places to which an end of a condition may be moved, and the strength of the rule with each."""
+    column, here, other = scores.columns[at], rule[at].ends[end], rule[at].ends[1 - end]
+    if here is None:
+        return
     cuts = column.cuts_near(here, _STEPS)
-    other = rule[at].low if end else rule[at].high
     if other is not None:
         cuts = cuts[cuts > other] if end else cuts[cuts < other]
-    opened = {k: c for k, c in {**rule, at: rule[at].moved(end, None)}.items() if not c.empty}
-    inside = ~np.isnan(column.values) & (rows_of(scores.columns, opened) if opened else True)
-    sums = scores.sums_by(inside, np.searchsorted(cuts, column.values, side="right"), len(cuts) + 1)
-    below = np.cumsum(sums, axis=0)
-    return cuts, scores.strengths(below[:-1] if end else below[-1] - below[:-1], slope)
+    inside = ~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end))
+    code = np.where(inside, np.searchsorted(cuts, column.values, side="right"), len(cuts))
+    below = np.cumsum(scores.sums(inside, code), axis=0)
+    found = scores.strength(below[:-1] if end else below[-1] - below[:-1], slope)
+    yield from zip(cuts.tolist(), found.tolist(), strict=True)
 
 
-def _without_needless(
-    columns: Sequence[Column], model: Model, groups: Sequence[NamedGroup]
-) -> tuple[Model, list[NamedGroup]]:
+def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_Named]) -> tuple[Model, list[_Named]]:
     """Leave out conditions of biases that the other groups have made needless."""
     place, found = model.common, []
-    for group in groups:
+    for group in named:
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
             other = model.with_other(place, inside)
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
-                model, group = other, replace(group, rule=rule, inside=inside)  # noqa: PLW2901
+                model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break
         found.append(group)
         place += 1 + group.slope
     return model, found
 
 
-def _estimated(model: Model, groups: Sequence[NamedGroup]) -> list[NamedGroup]:
-    """Add effects, of the bias or of the slope, and what is applied to new rows."""
-    place, found, theta, s = model.common, [], model.fit.theta, model.rows.s
-    errors = np.sqrt(np.diag(model.covariance)) if groups else theta
-    for group in groups:
-        last = place + group.slope
-        error = float(errors[last]) * np.sqrt(group.width)
-        known = replace(group, effect=float(theta[last]), error=error)
-        about = (float(s[group.inside].mean()), known.shrunk * float(theta[last])) if group.slope else ()
-        offset = (known.shrunk * float(theta[place]), *about)
-        found.append(replace(known, offset=offset, cost=group.cost * known.shrunk**2))
-        place = last + 1
-    return found
-
-
-def selected(z: float, critical: float) -> float:
-    """Return the mean that is most likely given that |z| exceeded a limit: it allows for the choice of the largest."""
+def shrunk(z: float, critical: float) -> float:
+    """Return the share of z that is most likely its mean given that |z| exceeded a limit, as for the largest of many."""
     from scipy.special import log_ndtr
 
-    mean = np.linspace(0, z, 400)
+    mean = np.linspace(0, abs(z), 400)
     chosen = np.logaddexp(log_ndtr(mean - critical), log_ndtr(-critical - mean))
-    return float(mean[np.argmax(-((z - mean) ** 2) / 2 - chosen)])
+    return float(mean[np.argmax(-((abs(z) - mean) ** 2) / 2 - chosen)] / abs(z))

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from ...kernels.pair_tables import pair_tables
 from ...statistics.definite import Factored, definite
 from ...statistics.products import product
 from .conditions import Column
-from .model import Model, SearchedRows
+from .model import Model
 
-LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, LEAST_NEW = 20, 0.01, 5.0, 0.5, 0.1
+LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5.0, 0.5, 0.1
 """What a rule needs: rows, their share of all, information, at most such a share of all information, and what is left
 of its own information beside the functions that were fitted."""
 
@@ -24,36 +25,6 @@ _MOMENT_ROWS = 200_000
 
 Pair = tuple[int, int]
 """Places of two columns."""
-
-
-def pair_tables(a: Ints, b: Ints, sizes: tuple[int, int], values: AnyFloats) -> AnyFloats:
-    """Sum values over the rows of each cell of a two-way table.
-
-    Parameters
-    ----------
-    a, b : arrays of int, shape (n,)
-        Bin of each row in two columns.
-    sizes : tuple of int
-        Number of bins of each.
-    values : array of shape (n, m)
-
-    Returns
-    -------
-    array of shape (size of a, size of b, m)
-    """
-    from scipy.sparse import csc_matrix
-
-    n, m = values.shape
-    cell = (a * sizes[1] + b).astype(np.int32)
-    cells = csc_matrix((np.ones(n, values.dtype), cell, np.arange(n + 1)), shape=(sizes[0] * sizes[1], n)) @ values
-    return np.asarray(cells).reshape(*sizes, m)
-
-
-def rule_sums(a: Column, b: Column, rows: Ints | slice, values: AnyFloats) -> AnyFloats:
-    """Sum values over the rows of every rule of two columns: (conditions of a, of b, m)."""
-    table = pair_tables(a.codes[rows], b.codes[rows], (a.size, b.size), values)
-    one = product(a.sets, table.reshape(a.size, -1)).reshape(len(a.sets), b.size, -1)
-    return np.asarray(np.matmul(b.sets, one))
 
 
 class Moments(NamedTuple):
@@ -72,26 +43,25 @@ class Moments(NamedTuple):
 class RuleMoments(NamedTuple):
     """Of the bias scores and of the slope scores of rules; these without their regression on the former."""
 
-    bias: Moments
-    slope: Moments
+    kinds: tuple[Moments, Moments]
     tilt: Floats
 
-    def slopes(self, bias: AnyFloats, raw: AnyFloats) -> AnyFloats:
-        """Return slope scores, of sums of residuals and of those times the log-odds."""
-        more = raw.ndim - self.tilt.ndim
-        return raw - self.tilt.reshape(self.tilt.shape + (1,) * more) * bias
+    def scores(self, bias: AnyFloats, raw: AnyFloats) -> tuple[AnyFloats, AnyFloats]:
+        """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
+        return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
 
 
-def root(score: AnyFloats, variance: AnyFloats, third: AnyFloats) -> Floats:
+def root(score: AnyFloats, moments: Moments) -> Floats:
     """Return the signed root of the deviance of a scaled Poisson variable of this variance and third moment.
 
     With a = third / variance and u = a score / variance it is sign(score) sqrt(2 variance / a^2 h(u)), where
-    h(u) = (1 + u) ln(1 + u) - u. It is about standard normal.
+    h(u) = (1 + u) ln(1 + u) - u. It is about standard normal; 0 for a rule that lacks what it needs.
     """
+    variance, third, fine = moments
     a = np.where(np.abs(third) < 1e-9 * variance, 1e-9, third / variance)
     u = np.maximum(a * score / variance, -1 + 1e-12)
     h = np.where(np.abs(u) < 1e-4, u * u / 2, (1 + u) * np.log1p(u) - u)
-    return np.asarray(np.sign(score) * np.sqrt(2 * variance / a**2 * h))
+    return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
 class Scores:
@@ -104,76 +74,63 @@ class Scores:
     """
 
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
-        self.columns, self.model, self.rows, q = columns, model, model.rows, expit(model.log_odds)
+        self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
-        w = self.rows.w
-        self.information, self.variance = w * q * (1 - q), w * w * q * (1 - q)
-        self._third = w * self.variance * (1 - 2 * q)
-        known = Factored(definite(product(model.basis * self.information, model.basis.T)))
-        self.x = product(known.back, model.basis)
+        w, v = self.rows.w, self.q * (1 - self.q)
+        self.information, self.variance = w * v, w * w * v
+        self.x = product(Factored(definite(model.information_under(self.information))).back, model.basis)
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
-        self.r = self.project(w * (self.rows.y - q)[None])[0]
-        self._total = float(self.variance.sum())
-        self.of = {pair: self._moments_of(pair) for pair in self.pairs}
+        self.r = self.project(w * (self.rows.y - self.q)[None])[0]
+        n = len(v)
+        some = slice(None) if n <= _MOMENT_ROWS else np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False)
+        parts = self._parts[some]
+        tables = self.rule_sums(parts, some)
+        self.of = {pair: self.moments(np.moveaxis(p, 2, 0) * (n / len(parts))) for pair, p in tables}
+
+    def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
+        """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
+        codes = np.stack([column.codes[rows] for column in self.columns]).astype(np.uint8)
+        tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
+        for (j, k), table in zip(self.pairs, tables, strict=True):
+            a, b = self.columns[j].sets, self.columns[k].sets
+            one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
+            yield (j, k), np.asarray(np.matmul(b, one))
 
     @property
     def n_rules(self) -> int:
         """Number of rules that have what they need; of one condition each is counted once."""
-        two = sum(int(self.of[pair].bias.fine[1:, 1:].sum()) for pair in self.pairs)
-        one = [self.of[j, k].bias.fine[1:, 0] for j, k in self.pairs if k == len(self.columns) - 1]
-        one += [self.of[pair].bias.fine[0, 1:] for pair in self.pairs[-1:]]
-        return two + sum(int(fine.sum()) for fine in one)
+        fine = {pair: of.kinds[0].fine for pair, of in self.of.items()}
+        one = [fine[0, k][0, 1:] for k in range(1, len(self.columns))] + [fine[0, 1][1:, 0]]
+        return sum(int(each.sum()) for each in [*one, *(each[1:, 1:] for each in fine.values())])
 
     @cached_property
     def _parts(self) -> AnyFloats:
         """What is summed over the rows of rules, (n, m)."""
-        v, c, t, d = self.variance, self._third, self.t, self.information
+        v, t, d = self.variance, self.t, self.information
+        c = self.rows.w * v * (1 - 2 * self.q)
         plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
         each = (d, v) if self.rows.weighted else (d,)
         return np.stack([*plain, *(of * f * x for of in each for x in (1.0, t) for f in self.x)], axis=1)
-
-    @cached_property
-    def _cross(self) -> Floats:
-        return product(self.x * self.variance, self.x.T)
 
     @cached_property
     def scored(self) -> AnyFloats:
         """Residuals, and these times the log-odds, (n, 2)."""
         return np.stack([self.r, self.r * self.t], axis=1)
 
-    def _moments_of(self, pair: Pair) -> RuleMoments:
-        rows, n = self._sampled, len(self.rows.s)
-        share = 1.0 if isinstance(rows, slice) else len(rows) / n
-        parts = self._parts if isinstance(rows, slice) else self._sampled_parts
-        return self.moments(np.moveaxis(rule_sums(*self._of(pair), rows, parts), 2, 0) / share)
-
-    @cached_property
-    def _sampled(self) -> Ints | slice:
-        n = len(self.rows.s)
-        return slice(None) if n <= _MOMENT_ROWS else np.sort(np.random.default_rng(0).choice(n, _MOMENT_ROWS, False))
-
-    @cached_property
-    def _sampled_parts(self) -> AnyFloats:
-        return self._parts[self._sampled]
-
-    def _of(self, pair: Pair) -> tuple[Column, Column]:
-        return self.columns[pair[0]], self.columns[pair[1]]
-
     def moments(self, p: AnyFloats) -> RuleMoments:
         """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
-        k, n = len(self.x), len(self.rows.s)
-        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, k, *p.shape[1:]))
+        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.x), *p.shape[1:]))
         new = v11 / np.maximum(p[1], 1e-300)
-        fine = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * n)) & (p[1] >= LEAST_INFORMATION)
-        fine = fine & (p[1] <= MOST_SHARE * self._total) & (new > LEAST_NEW)
+        large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.t))) & (p[1] >= LEAST_INFORMATION)
+        fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
         v11 = np.where(fine, v11, 1.0)
         tilt = v12 / v11
         v22 = v22 - v12 * tilt
         third = p[7] - 3 * tilt * p[6] + 3 * tilt**2 * p[5] - tilt**3 * p[2]
         new2 = np.clip(v22 / np.maximum(p[4] - 2 * tilt * p[3] + tilt**2 * p[1], 1e-300), 0, 1)
-        fine2 = fine & (new2 > LEAST_NEW) & (v22 > LEAST_INFORMATION)
+        fine2 = fine & (new2 > _LEAST_NEW) & (v22 > LEAST_INFORMATION)
         slope = Moments(np.where(fine2, v22, 1.0), third * new2 * (2 * new2 - 1), fine2)
-        return RuleMoments(Moments(v11, p[2] * new * (2 * new - 1), fine), slope, tilt)
+        return RuleMoments((Moments(v11, p[2] * new * (2 * new - 1), fine), slope), tilt)
 
     def _left(self, v11: Floats, v12: Floats, v22: Floats, of: AnyFloats) -> tuple[Floats, Floats, Floats]:
         """Return variances and covariance of bias and slope scores after projection.
@@ -183,52 +140,33 @@ class Scores:
         f, g = of[:2]
         if not self.rows.weighted:
             return v11 - (f * f).sum(axis=0), v12 - (f * g).sum(axis=0), v22 - (g * g).sum(axis=0)
-        f2, g2 = of[2:]
-        mf, mg = (np.tensordot(self._cross, each, 1) for each in (f, g))
-        a = v11 - 2 * (f * f2).sum(axis=0) + (f * mf).sum(axis=0)
-        b = v12 - (f * g2).sum(axis=0) - (g * f2).sum(axis=0) + (f * mg).sum(axis=0)
-        return a, b, v22 - 2 * (g * g2).sum(axis=0) + (g * mg).sum(axis=0)
+        cross = product(self.x * self.variance, self.x.T)
+        mf, mg = (np.tensordot(cross, each, 1) - 2 * squared for each, squared in zip((f, g), of[2:], strict=True))
+        both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
+        return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
 
-    def project(self, r: AnyFloats, rows: Ints | slice = slice(None), scale: float = 1.0) -> AnyFloats:
+    def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
         x = self.x[:, rows]
-        return np.asarray(r - product(product(r, x.T) / scale, x * self.information[rows]))
+        return np.asarray(r - product(product(r, x.T) / share, x * self.information[rows]))
 
-    def scores(self, pair: Pair, values: AnyFloats, rows: Ints | slice = slice(None)) -> tuple[AnyFloats, AnyFloats]:
-        """Return bias and slope scores of all rules of two columns, given residuals and these times the log-odds."""
-        p, k = rule_sums(*self._of(pair), rows, values), values.shape[1] // 2
-        return p[..., :k], self.of[pair].slopes(p[..., :k], p[..., k:])
+    def scores(
+        self, values: AnyFloats, rows: Ints | slice = slice(None)
+    ) -> Iterator[tuple[Pair, tuple[AnyFloats, AnyFloats]]]:
+        """Yield bias and slope scores of all rules, given residuals, and then these times the log-odds, (n, m)."""
+        k = values.shape[1] // 2
+        for pair, p in self.rule_sums(values, rows):
+            yield pair, self.of[pair].scores(p[..., :k], p[..., k:])
 
-    def observed(self) -> Iterator[tuple[Pair, tuple[AnyFloats, AnyFloats]]]:
-        """Give the scores of all rules by pair of columns."""
-        for pair in self.pairs:
-            bias, slope = self.scores(pair, self.scored)
-            yield pair, (bias[..., 0], slope[..., 0])
-
-    def sums_of(self, inside: Bools) -> AnyFloats:
-        """Sum parts and scores over some rows."""
-        return np.concatenate([self._parts[inside].sum(axis=0), self.scored[inside].sum(axis=0)])
-
-    def sums_by(self, inside: Bools, code: Ints, size: int) -> AnyFloats:
-        """Sum parts and scores over some rows by a code that they have: (size, m)."""
+    def sums(self, inside: Bools, code: Ints) -> AnyFloats:
+        """Sum parts and scores over some rows, by a code that they have: (size, m)."""
         values = np.hstack([self._parts[inside], self.scored[inside]])
-        return pair_tables(code[inside], np.zeros(len(values), np.int64), (size, 1), values)[:, 0]
+        by = np.stack([code[inside], np.zeros(len(values), np.int64)]).astype(np.uint8)
+        return pair_tables(by, [int(code.max()) + 1, 1], [(0, 1)], values)[0][:, 0]
 
-    def strengths(self, sums: AnyFloats, slope: bool) -> Floats:
-        """Return |score| in standard errors of sets of rows, given their sums along the last axis."""
-        p = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
-        of, n = self.moments(p[:-2]), len(self.rows.s)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if slope:
-                found = np.abs(of.slopes(p[-2], p[-1])) / np.sqrt(of.slope.variance)
-            else:
-                found = np.abs(p[-2]) / np.sqrt(of.bias.variance)
-        large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * n)) & (p[1] >= LEAST_INFORMATION)
-        return np.where(large & (of.slope if slope else of.bias).fine, found, 0.0)
-
-
-def searched(s: Floats, y: Floats, w: Floats | None, cluster: Ints | None) -> SearchedRows:
-    """Return rows to be searched, with weights scaled to the number of rows that tell as much."""
-    n = len(s)
-    weights = np.ones(n) if w is None else w * (w.sum() / float(product(w, w)))
-    return SearchedRows(s, y, weights, cluster, w is not None)
+    def strength(self, sums: AnyFloats, slope: bool) -> Floats:
+        """Return |score| in standard errors of sets of rows, given such sums; 0 for one that lacks what a rule needs."""
+        p = np.moveaxis(sums, -1, 0)
+        of = self.moments(p[:-2])
+        moments, score = of.kinds[slope], of.scores(p[-2, ..., None], p[-1, ..., None])[slope][..., 0]
+        return np.where(moments.fine, np.abs(score) / np.sqrt(np.maximum(moments.variance, 1e-300)), 0.0)
