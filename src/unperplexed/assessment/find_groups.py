@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from .._lib.arrays import check_indexes
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.elementary import expit, logit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
@@ -28,7 +28,7 @@ from ..recalibration.gain import Gain
 from ..recalibration.group_rows import GroupRows, cross_fitted
 from ..report.result import frames_as_input
 from ..tally.tally import Tally
-from .among import gathered_among, searched_columns
+from .among import gathered_among, remark_on
 from .groups_found import Groups
 
 _CLASSES_SEARCHED = 10
@@ -39,21 +39,6 @@ _CLUSTERS_KNOWN = 30
 
 PREDICTED = "predicted class"
 """Column that is added where the most probable class is searched."""
-
-
-@dataclass(frozen=True)
-class GroupSettings:
-    """How groups are searched: the arguments of `find_groups` that concern it."""
-
-    max_groups: int = MOST
-    view: str = "each-class"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what no search can be made with, before any row is read."""
-        check_whole("max_groups", self.max_groups)
-        check_choice("view", self.view, ("each-class", "top-label"))
-        check_seed(self.seed)
 
 
 @frames_as_input
@@ -138,14 +123,13 @@ def find_groups(
     >>> [(item.rule, item.rows) for item in found.items]
     [('age >= 60', 667)]
     """
-    settings = GroupSettings(max_groups, view, seed)
     if is_predictive(y_prob):
         raise InputError("y_prob: groups are searched for class probabilities, not for predictive distributions.")
     if isinstance(y_true, Tally):
         raise InputError("y_true: groups are searched in rows, and a tally has none; give the rows that it counted.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
     forecasts, _, dependence = read_rows(y_true, y_prob, reading, among)
-    return groups_of_rows([(forecasts, among)], settings, dependence)
+    return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
 
 
 class _Event(NamedTuple):
@@ -158,29 +142,33 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: Iterable[tuple[Forecasts, Any]], settings: GroupSettings, dependence: DependenceSearch
+    stream: Iterable[tuple[Forecasts, Any]], dependence: DependenceSearch, max_groups: int, view: str, seed: int
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 
     Parameters
     ----------
     stream : iterable of (Forecasts, mapping of columns)
-    settings : GroupSettings
     dependence : DependenceSearch
         What was found of the rows' dependence.
+    max_groups, view, seed
+        As in `find_groups`.
     """
+    check_choice("view", view, ("each-class", "top-label"))
+    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = gathered_among(stream)
-    columns, warnings = searched_columns(values, rows.truth)
-    view = "top-label" if len(rows.labels) > _CLASSES_SEARCHED else settings.view
-    events = _events(rows, view)
+    columns, warnings = list[Column](), list[str]()
+    for name, each in values.items():
+        made = [*columns_of_values(name, each)]
+        columns += made
+        warnings += [f"column {name!r} {remark}" for remark in [remark_on(made[0], rows.truth)] if remark]
+    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, np.array([str(label) for label in rows.labels])[events[0].places])
-    if not columns:
-        raise InputError(f"among: no column can be searched: {'; '.join(warnings)}.")
     bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
-    search = Search([*columns, *bare], settings.max_groups, len(events), settings.seed)
+    search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
-    clusters = None if rows.cluster is None else int(rows.cluster.max()) + 1
+    clusters = events[0].rows.n_clusters
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"{clusters} clusters hardly show how their rows depend; p-values and intervals need 30")
     items = tuple(group for of in found for group in of.groups)
@@ -202,7 +190,7 @@ def groups_of_rows(
         notes=notes,
         warnings=tuple(warnings),
         samples=SAMPLES,
-        seed=settings.seed,
+        seed=seed,
     )
 
 

@@ -13,14 +13,14 @@ from ..calibration.where.naming import FoundGroup
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult, frame_like_input
+from ..report.result import JsonResult
 
 
 @dataclass(frozen=True)
 class Groups(JsonResult):
     """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
 
-    ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
     """
 
     items: tuple[FoundGroup, ...]
@@ -75,14 +75,6 @@ class Groups(JsonResult):
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
         return {"found": self.found, **super().to_dict(), "gain_interval": plain_values(self.gain_interval)}
-
-    def frame(self) -> Any:
-        """Give one row a group (pandas for pandas, else polars)."""
-        left = ("conditions", "effect_interval")
-        names = [name for name in FoundGroup.__annotations__ if name not in left]
-        columns: dict[str, Any] = {name: [getattr(item, name) for item in self.items] for name in names}
-        low, high = ([item.effect_interval[end] for item in self.items] for end in (0, 1))
-        return frame_like_input(self, {**columns, "effect_low": low, "effect_high": high})
 
     def __repr__(self) -> str:
         """Name it in one line."""

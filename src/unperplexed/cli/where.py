@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from .._lib.errors import InputError
-from ..assessment.find_groups import GroupSettings, groups_of_rows
+from ..assessment.find_groups import groups_of_rows
 from .input import Input
 from .outputs import Outputs
 
@@ -14,7 +14,7 @@ from .outputs import Outputs
 def where(arguments: argparse.Namespace) -> None:
     """Search the rows of files for groups in which the forecasts are wrong."""
     a, outputs = arguments, Outputs(arguments)
-    settings, given = GroupSettings(a.max_groups, a.view, a.seed), Input.of(a)
+    given = Input.of(a)
     if given.tallies:
         raise InputError(f"{given.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
     if not a.among:
@@ -24,7 +24,7 @@ def where(arguments: argparse.Namespace) -> None:
         raise InputError(f"--among: column {min(held)!r} holds the outcomes. Leave it out.")
     rows = replace(given, selection=replace(given.selection, keys=a.among)).settled()
     try:
-        found = groups_of_rows(rows.grouped_chunks()(), settings, rows.dependence)
+        found = groups_of_rows(rows.grouped_chunks()(), rows.dependence, a.max_groups, a.view, a.seed)
     except InputError as error:
         raise rows.naming(error) from None
     outputs.write(found.to_json, lambda: outputs.text(found), outputs.page(found))

@@ -101,7 +101,7 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     return Chance(each, best, widths, scores.n_rules)
 
 
-def _values(scores: Scores, r: Floats, rows: Ints) -> AnyFloats:
+def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
     """Return residuals and these times the log-odds, in single precision, which chance is known in."""
     narrow = r.astype(np.float32)
     return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
@@ -119,7 +119,7 @@ def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
     bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
     for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
         may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
-        of_rule = Moments(*(each[part][may[:2]] for each in moments))
+        of_rule = moments.at(part).at(may[:2])
         np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rule)))
 
 

@@ -38,14 +38,20 @@ class SearchedRows(NamedTuple):
 
     @classmethod
     def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
-        """Scale the weights, if there are any."""
+        """Scale the weights and number the clusters, if there are any."""
         w = np.ones(len(s)) if weight is None else weight * (weight.sum() / float(product(weight, weight)))
-        return cls(s, y, w, cluster, weight is not None)
+        number = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
+        return cls(s, y, w, number, weight is not None)
 
     def at(self, rows: Ints | Bools) -> SearchedRows:
         """Select rows."""
-        cluster = None if self.cluster is None else np.unique(self.cluster[rows], return_inverse=True)[1]
-        return SearchedRows(self.s[rows], self.y[rows], self.w[rows], cluster, self.weighted)
+        cluster = None if self.cluster is None else self.cluster[rows]
+        return SearchedRows.of(self.s[rows], self.y[rows], self.w[rows] if self.weighted else None, cluster)
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters."""
+        return None if self.cluster is None else int(self.cluster.max()) + 1
 
     def fitted(self, basis: Floats, common: int) -> Fit:
         """Fit coefficients of functions, one a row, of which so many have no prior."""

@@ -147,7 +147,7 @@ class Search:
         q = expit(common.log_odds)
         information = float((rows.w**2 * q * (1 - q)).sum()) / chance.design_effect
         detectable = (chance.critical(0, 0, self.level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
-        groups, corrections = (tuple(each[at] for each in described) for at in (0, 1))
+        groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         return Found(groups, corrections, chance, min(1.0, self.events * p_value), float(detectable))
 
     def _groups(
@@ -192,7 +192,7 @@ class Search:
 def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
     """Which rows fulfil all conditions."""
     every = np.ones(len(columns[0].codes), dtype=np.bool_)
-    return np.logical_and.reduce([every, *(columns[at].holds(condition) for at, condition in rule.items())])
+    return np.asarray(np.logical_and.reduce([every, *(columns[at].holds(condition) for at, condition in rule.items())]))
 
 
 def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
@@ -285,7 +285,7 @@ def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_
 
 
 def shrunk(z: float, critical: float) -> float:
-    """Return the share of z that is most likely its mean given that |z| exceeded a limit, as for the largest of many."""
+    """Return the share of z that is most likely its mean given that |z|, the largest of many, exceeded a limit."""
     from scipy.special import log_ndtr
 
     mean = np.linspace(0, abs(z), 400)

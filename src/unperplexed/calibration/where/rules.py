@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class Moments(NamedTuple):
     def times(self, factor: Floats | float) -> Moments:
         """Return those of a part of the rows, or of rows that depend."""
         return Moments(self.variance * factor, self.third * factor, self.fine)
+
+    def at(self, rules: Any) -> Moments:
+        """Select rules."""
+        return Moments(self.variance[rules], self.third[rules], self.fine[rules])
 
 
 class RuleMoments(NamedTuple):
@@ -165,7 +169,7 @@ class Scores:
         return pair_tables(by, [int(code.max()) + 1, 1], [(0, 1)], values)[0][:, 0]
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
-        """Return |score| in standard errors of sets of rows, given such sums; 0 for one that lacks what a rule needs."""
+        """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
         p = np.moveaxis(sums, -1, 0)
         of = self.moments(p[:-2])
         moments, score = of.kinds[slope], of.scores(p[-2, ..., None], p[-1, ..., None])[slope][..., 0]
