@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
 from .._lib.typing import Bools, Ints
 from ..calibration.where.conditions import Column
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE
@@ -49,8 +48,7 @@ def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
     columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
     for name, values in columns.items():
         if values.shape != (n_rows,):
-            rows = number_of(n_rows, "row")
-            raise InputError(f"among: column {name!r} has shape {values.shape}; it needs one value for each of {rows}.")
+            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
     if len(columns) > MOST_COLUMNS:
         raise InputError(
             f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched, as a group has to stand out among"

@@ -110,7 +110,8 @@ def find_groups(
     the root of the rule's variance factor. The shrunken effect is the most likely one given that |z| exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
-    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone.
+    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone (with more than
+    two classes its ``"logistic"`` map).
 
     Examples
     --------
@@ -128,7 +129,7 @@ def find_groups(
     if isinstance(y_true, Tally):
         raise InputError("y_true: groups are searched in rows, and a tally has none; give the rows that it counted.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
-    forecasts, _, dependence = read_rows(y_true, y_prob, reading, among)
+    forecasts, _, dependence = read_rows(y_true, y_prob, reading, among, "among")
     return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
 
 
@@ -224,7 +225,7 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
         for event, of in zip(events, of_events, strict=True):
             moved[np.arange(len(moved)), event.places] += of.corrected(search.columns, event.rows.s)
         moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
-        both, settings = [], FitSettings("auto", False, None, search.seed)
+        both, settings = [], FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, search.seed)
         for each in (rows, replace(rows, log_p=moved)):
             q = each.some(fitted).state(settings).of_log_probabilities(each.log_p[held_out])
             both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))

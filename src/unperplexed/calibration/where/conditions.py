@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -199,7 +198,7 @@ def _of_categories(name: str, texts: pl.Series) -> Column:
     place[order] = np.minimum(np.arange(order.size), m)
     codes = np.full(values.size, m + 1)
     codes[there] = place[values[there].astype(np.int64)]
-    two = [(a, b) for b, a in combinations(range(m), 2)] if 3 < m <= _UNITED else []
+    two = [(a, b) for a in range(m) for b in range(a)] if 3 < m <= _UNITED else []
     large = [(a,) for a in range(m) if m > 2 and counts[order[a]] >= _LARGE * values.size]
     asked = [(each, False) for each in [*((a,) for a in range(m)), *two]] + [(each, True) for each in large]
     sets = [[(k in each) != negated for k in range(m + 2)] for each, negated in asked]
