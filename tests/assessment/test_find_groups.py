@@ -10,9 +10,8 @@ from scipy.special import expit
 
 import unperplexed as up
 from unperplexed.calibration.where.conditions import columns_of_values
-from unperplexed.calibration.where.model import Model, SearchedRows
 from unperplexed.calibration.where.naming import Search, shrunk
-from unperplexed.calibration.where.rules import Scores
+from unperplexed.calibration.where.rules import Model, Scores, SearchedRows
 from unperplexed.forecasts.labels import label_array
 
 
@@ -98,13 +97,17 @@ def test_clusters_with_one_outcome_are_no_groups():
 
 def test_equal_weights_change_nothing_and_weights_count():
     y, p, table, inside = planted(2000, seed=4, effect=1.5)
-    plain = up.find_groups(y, p, among=table)
-    twice = up.find_groups(y, p, among=table, sample_weight=np.full(2000, 2.0))
-    assert [g.rule for g in twice.items] == [g.rule for g in plain.items]
+    columns = [column for name, values in table.items() for column in columns_of_values(name, values)]
+    s = np.log(p / (1 - p))
+    plain, twice, light = (
+        Search(columns).found(SearchedRows.of(s, y.astype(float), w))
+        for w in (None, np.full(2000, 2.0), np.where(inside, 0.02, 1.0))
+    )
+    assert [g.rule for g in twice.groups] == [g.rule for g in plain.groups]
     assert twice.p_value == pytest.approx(plain.p_value, rel=1e-3)
-    assert twice.items[0].effect_interval == pytest.approx(plain.items[0].effect_interval, rel=1e-2)
-    light = up.find_groups(y, p, among=table, sample_weight=np.where(inside, 0.02, 1.0))
+    assert twice.groups[0].effect_interval == pytest.approx(plain.groups[0].effect_interval, rel=1e-2)
     assert light.p_value > plain.p_value
+    assert up.find_groups(y, p, among=table, sample_weight=np.where(inside, 0.02, 1.0)).p_value == pytest.approx(light.p_value)
 
 
 def test_known_variances_hold_with_weights():

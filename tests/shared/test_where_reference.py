@@ -9,9 +9,8 @@ from scipy.special import expit, logit
 from real_data import DATA
 from unperplexed.calibration.where.chance import simulated
 from unperplexed.calibration.where.conditions import columns_of_values
-from unperplexed.calibration.where.model import Model, SearchedRows
 from unperplexed.calibration.where.naming import Search
-from unperplexed.calibration.where.rules import Scores, root
+from unperplexed.calibration.where.rules import Model, Scores, SearchedRows, root
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._lib.arrays import check_indexes
 from .._lib.dataclasses import replace
@@ -18,18 +19,24 @@ from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
 from ..calibration.where.chance import SAMPLES
 from ..calibration.where.conditions import Column, columns_of_values
-from ..calibration.where.model import SearchedRows
 from ..calibration.where.naming import MOST, Found, Search
-from ..forecasts.forecasts import Forecasts
-from ..forecasts.labels import Label
+from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
+from ..forecasts.forecasts import Forecasts, Notes
+from ..forecasts.group_keys import columns_of
+from ..forecasts.labels import Label, label_array
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings
 from ..recalibration.gain import Gain
-from ..recalibration.group_rows import GroupRows, cross_fitted
+from ..recalibration.group_rows import GroupRows, cross_fitted, gathered_groups
 from ..report.result import frames_as_input
 from ..tally.tally import Tally
-from .among import gathered_among, remark_on
 from .groups_found import Groups
+
+MOST_COLUMNS = 60
+"""More make millions of rules, among which a group has to stand out."""
+
+_TELLS = 0.99
+"""AUC of a column alone from which on it looks like another form of the outcome."""
 
 _CLASSES_SEARCHED = 10
 """Classes of which each is searched; of more, whether the most probable one is right."""
@@ -110,8 +117,8 @@ def find_groups(
     the root of the rule's variance factor. The shrunken effect is the most likely one given that |z| exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
-    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone (with more than
-    two classes its ``"logistic"`` map).
+    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
+    than two classes both are its ``"logistic"`` map.
 
     Examples
     --------
@@ -157,19 +164,19 @@ def groups_of_rows(
     """
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
-    rows, values, notes = gathered_among(stream)
+    rows, values, notes = _gathered(stream)
     columns, warnings = list[Column](), list[str]()
     for name, each in values.items():
         made = [*columns_of_values(name, each)]
         columns += made
-        warnings += [f"column {name!r} {remark}" for remark in [remark_on(made[0], rows.truth)] if remark]
+        warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, np.array([str(label) for label in rows.labels])[events[0].places])
     bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
-    clusters = events[0].rows.n_clusters
+    clusters = None if rows.cluster is None else np.unique(rows.cluster).size
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"{clusters} clusters hardly show how their rows depend; p-values and intervals need 30")
     items = tuple(group for of in found for group in of.groups)
@@ -239,3 +246,85 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
     every = np.ones(len(rows.truth), dtype=np.bool_)
     gained = cross_fitted(rows, search.seed, held_out, losses(found, every, every))
     return None if gained is None else gained[0]
+
+
+def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
+    """Read rows of positive weight, all of one group, and the columns among which groups are searched."""
+    columns: dict[str, list[NDArray[Any]]] = {}
+    notes = [Notes()]
+
+    def without_columns() -> Iterator[tuple[Forecasts, Any]]:
+        for forecasts, among in stream:
+            given = _checked(among, forecasts.n_rows)
+            for block in forecasts.blocks():
+                notes.append(block.notes)
+                places = np.searchsorted(forecasts.index, block.weighing.index)
+                for name, values in given.items():
+                    columns.setdefault(name, []).append(values[places])
+            yield forecasts, np.zeros(forecasts.n_rows, np.int64)
+
+    rows = gathered_groups(without_columns())
+    return rows, {name: np.concatenate(parts) for name, parts in columns.items()}, sum(notes, start=Notes())
+
+
+def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
+    """Return columns as arrays, by name: each has a value for every row."""
+    columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
+    for name, values in columns.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched, as a group has to stand out among"
+            " all rules. Choose those by which you could act."
+        )
+    return columns
+
+
+def _remark(column: Column, truth: Ints) -> str:
+    """Say what is to be known of a column: that no rule asks for it, or that it tells the outcome; "" for nothing.
+
+    Parameters
+    ----------
+    column : Column
+    truth : array of int, shape (n,)
+        Class of each row.
+
+    Raises
+    ------
+    InputError
+        For a column that holds the outcomes.
+    """
+    there = ~np.isnan(column.values)
+    values, observed = column.values[there], truth[there]
+    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if not distinct.size:
+        return "is missing in all rows, so that no rule asks for it"
+    both = np.unique(number * (int(truth.max()) + 1) + observed).size
+    if both == distinct.size == np.unique(truth).size > 1:
+        raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
+    numbers = column.categories is None
+    if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
+        return (
+            f"holds {distinct.size:,} different texts, none of them in 1% of the rows, so that no rule asks for one."
+            " Make groups of them, such as by a word that they hold"
+        )
+    happened = observed == truth.max()
+    if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
+        return (
+            "alone orders the outcomes (AUC above 0.99). It may be known only afterwards, and then a group that it"
+            " describes is of no use"
+        )
+    if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
+        return "has another number in each row, as identifiers have; a rule can only ask for ranges of them"
+    return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""
+
+
+def _auc(number: Ints, happened: Bools, *, ordered: bool) -> float:
+    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened."""
+    positive = np.bincount(number, happened)
+    negative = np.bincount(number) - positive
+    order = np.arange(positive.size) if ordered else np.argsort(positive / (positive + negative))
+    below = np.cumsum(negative[order]) - negative[order] / 2
+    auc = float(positive[order] @ below) / max(float(positive.sum() * negative.sum()), 1.0)
+    return max(auc, 1 - auc) if positive.any() and negative.any() else 0.0

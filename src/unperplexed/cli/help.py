@@ -208,9 +208,9 @@ USAGE = {
         "compare, recalibrate",
     ),
     "where": Usage(
-        [f"{_READ} --among COLUMN ..."],
+        [f"{_READ} --among COLUMN"],
         "Search for groups of rows in which forecasts are wrong, beyond the error that all rows share.",
-        ["where scores.csv --truth reoffended --prob p --among age priors sex"],
+        ["where scores.csv --truth y --prob p --among age priors sex"],
         "--truth --prob --among --max-groups --where --clusters --report --json",
         "assess, recalibrate",
     ),

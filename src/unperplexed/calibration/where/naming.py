@@ -13,8 +13,7 @@ from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .model import Model, SearchedRows
-from .rules import MOST_SHARE, Scores, root
+from .rules import MOST_SHARE, Model, Scores, SearchedRows, root
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -120,19 +119,14 @@ class Search:
     events: int = 1
     seed: int = 0
 
-    @property
-    def level(self) -> float:
-        """Level of all rules together."""
-        return LEVEL / self.events
-
     def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
         common = model = Model.of(rows)
-        p_value, named = 1.0, list[_Named]()
+        level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
         while True:
             scores = Scores(self.columns, model)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
-            clearest, p = _clearest(scores, chance, self.level)
+            clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
             if clearest is None:
                 break
@@ -146,7 +140,7 @@ class Search:
         described = [*self._groups(common, model, named, chance, label)]
         q = expit(common.log_odds)
         information = float((rows.w**2 * q * (1 - q)).sum()) / chance.design_effect
-        detectable = (chance.critical(0, 0, self.level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         return Found(groups, corrections, chance, min(1.0, self.events * p_value), float(detectable))
 
@@ -158,7 +152,7 @@ class Search:
         errors = model.errors
         for each in named:
             inside, last = rows_of(self.columns, each.rule), at + each.slope
-            critical, effect = chance.critical(each.two, each.slope, self.level), float(theta[last])
+            critical, effect = chance.critical(each.two, each.slope, LEVEL / self.events), float(theta[last])
             error = float(errors[last]) * float(np.sqrt(each.width))
             kept = shrunk(effect / error, critical)
             means = [
