@@ -90,8 +90,8 @@ def test_clusters_with_one_outcome_are_no_groups():
     y = np.repeat(rng.random(80) < expit(s[::20]), 20)
     table = {"age": np.repeat(rng.integers(20, 90, 80), 20), "sex": np.repeat(rng.choice(["f", "m"], 80), 20)}
     assert not up.find_groups(y, expit(s), among=table, clusters=patient)
-    assert up.find_groups(y, expit(s), among=table, clusters=None)  # as if each row told as much
-    few = up.find_groups(y, expit(s), among=table, clusters=patient // 4)
+    assert rules(y, s, **table)  # as if each row told as much
+    few = up.find_groups(y, expit(s), among={"sex": table["sex"]}, clusters=patient // 4)
     assert any("20 clusters hardly show" in said for said in few.warnings)
 
 
@@ -107,7 +107,9 @@ def test_equal_weights_change_nothing_and_weights_count():
     assert twice.p_value == pytest.approx(plain.p_value, rel=1e-3)
     assert twice.groups[0].effect_interval == pytest.approx(plain.groups[0].effect_interval, rel=1e-2)
     assert light.p_value > plain.p_value
-    assert up.find_groups(y, p, among=table, sample_weight=np.where(inside, 0.02, 1.0)).p_value == pytest.approx(light.p_value)
+    assert up.find_groups(y, p, among=table, sample_weight=np.where(inside, 0.02, 1.0)).p_value == pytest.approx(
+        light.p_value
+    )
 
 
 def test_known_variances_hold_with_weights():

@@ -187,7 +187,7 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_clusters(command)
     add = About("question", command)
     text = "columns in which to search for groups of rows: numbers, dates or categories"
-    add.many("--among", "COLUMN", text, required=True)
+    add.many("--among", "COLUMN", text)
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
     text = (

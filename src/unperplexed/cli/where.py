@@ -17,6 +17,8 @@ def where(arguments: argparse.Namespace) -> None:
     given = Input.of(a)
     if given.tallies:
         raise InputError(f"{given.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
+    if not a.among:
+        raise InputError("--among: missing; name the columns in which to search, such as --among age region.")
     rows = replace(given, selection=replace(given.selection, keys=a.among)).settled()
     try:
         found = groups_of_rows(rows.grouped_chunks()(), rows.dependence, a.max_groups, a.view, a.seed)
