@@ -50,7 +50,7 @@ def test_json_is_that_of_python_and_the_text_names_the_group(scores, tmp_path, c
     assert mine["gain"] == theirs["gain"]
     rule = found.items[0].rule
     assert rule.startswith("age >= ")
-    assert "Wrong in one group of rows, beyond the error that all rows share (p < 0.001)." in out
+    assert "Wrong in 1 group of rows, beyond the error that all rows share (p < 0.001)." in out
     assert rule in out
     assert rule.replace(">", "&gt;") in page.read_text()
     assert max(map(len, out.splitlines())) <= 80

@@ -98,7 +98,7 @@ RESULTS = {
     "risk_profile": (risk_profile, "robustness"),
     "find_groups": (
         lambda y, p: find_groups(y, p, among={HOSTILE: labelled(y * (np.arange(len(y)) % 4 > 0))}),
-        "Wrong in one group",
+        "Wrong in 1 group",
     ),
     "drift": (lambda y, p: drift({f"{at}{HOSTILE}": Predictions.of(q) for at, q in enumerate((p, p**2))}), "evidence"),
 }

@@ -274,10 +274,7 @@ def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
         if values.shape != (n_rows,):
             raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
     if len(columns) > MOST_COLUMNS:
-        raise InputError(
-            f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched, as a group has to stand out among"
-            " all rules. Choose those by which you could act."
-        )
+        raise InputError(f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched. Choose among them.")
     return columns
 
 
@@ -305,16 +302,11 @@ def _remark(column: Column, truth: Ints) -> str:
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
     numbers = column.categories is None
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
-        return (
-            f"holds {distinct.size:,} different texts, none of them in 1% of the rows, so that no rule asks for one."
-            " Make groups of them, such as by a word that they hold"
-        )
+        many = f"holds {distinct.size:,} different texts, each in less than 1% of the rows"
+        return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
     happened = observed == truth.max()
     if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
-        return (
-            "alone orders the outcomes (AUC above 0.99). It may be known only afterwards, and then a group that it"
-            " describes is of no use"
-        )
+        return "alone orders the outcomes (AUC above 0.99). A column that is known only afterwards names useless groups"
     if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
         return "has another number in each row, as identifiers have; a rule can only ask for ranges of them"
     return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of
-from .._lib.serialize import plain_values
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.where.naming import FoundGroup
@@ -71,10 +68,6 @@ class Groups(JsonResult):
     def miscalibrated(self) -> bool:
         """Whether all rows together are miscalibrated, at 5%."""
         return self.p_value_all < 0.05
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        return {"found": self.found, **super().to_dict(), "gain_interval": plain_values(self.gain_interval)}
 
     def __repr__(self) -> str:
         """Name it in one line."""

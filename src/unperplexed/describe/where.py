@@ -15,11 +15,20 @@ from ..report.result import Naming, document
 from ..report.tables import estimates, how
 from .tally import ROWS_CHANGED, class_name, counted, notes_lines
 
-_WORDS = "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"
-
 _EFFECT = (
     "An effect says how far log-odds are to be raised, or the slope. Its interval is valid for all rules at once. The"
     " shrunken effect allows for having chosen the largest of many."
+)
+
+
+_REMEDY = (
+    "Give the model these columns, or correct the groups: add the shrunken effect to the log-odds of their rows, then"
+    " recalibrate all rows."
+)
+
+_LIMITS = (
+    "This does not show why. A column in a rule need not be the cause, and another rule with nearly the same rows may"
+    " describe the group as well. Rows that trained the model hide its errors, so use held-out rows."
 )
 
 
@@ -51,8 +60,7 @@ def _headline(g: Groups) -> str:
     if not n:
         searched = f"{number_of(len(g.columns), 'column')}, {g.rules_searched:,} rules"
         return f"No group shown ({number_of(g.n_rows, 'row')}, {searched}, {p_value_text(g.p_value)})"
-    groups = f"{_WORDS[n - 1] if n <= len(_WORDS) else count(n)} group{'s' * (n > 1)}"
-    return f"Wrong in {groups} of rows, beyond the error that all rows share ({p_value_text(g.p_value)})"
+    return f"Wrong in {number_of(n, 'group')} of rows, beyond the error that all rows share ({p_value_text(g.p_value)})"
 
 
 def _actions(g: Groups) -> Iterator[Action]:
@@ -60,25 +68,11 @@ def _actions(g: Groups) -> Iterator[Action]:
         mapped = ", beside a recalibration of all rows" if g.miscalibrated else ""
         yield Action("Cost", f"Correcting the groups{mapped}: {g.gain.of('log loss')}.", "Cost")
     if g:
-        yield Action(
-            "Remedy",
-            "Give the model these columns, or correct the groups: add the shrunken effect to the log-odds of their"
-            " rows, then recalibrate all rows.",
-            "Remedy",
-        )
-        yield Action(
-            "Limits",
-            "This does not show why. A column in a rule need not be the cause, and another rule with nearly the same"
-            " rows may describe the group as well. Rows that trained the model hide its errors, so use held-out rows.",
-            "Limits",
-        )
+        yield Action("Remedy", _REMEDY, "Remedy")
+        yield Action("Limits", _LIMITS, "Limits")
     if g.miscalibrated:
-        yield Action(
-            "All rows",
-            f"All rows together are miscalibrated ({p_value_text(g.p_value_all)}), which is not said of groups. See"
-            " `unperplexed assess`, and `recalibrate` to mend it.",
-            "All",
-        )
+        whole = f"All rows together are miscalibrated ({p_value_text(g.p_value_all)}), which is no error of groups."
+        yield Action("All rows", f"{whole} See `unperplexed assess`, and `recalibrate` to mend it.", "All")
 
 
 def _name(g: Groups, item: FoundGroup) -> str:
@@ -95,8 +89,7 @@ def _table(g: Groups, brief: bool) -> Table:
         return Column(heading, [*[""] * len(whole), *values], detail=detail)
 
     mapped = of_groups("after common curve", [share(item.mean_recalibrated) for item in g.items])
-    effects = [(item.effect, item.effect_interval) for item in g.items]
-    effect = estimates("", effects, lambda value: number(value, 2))
+    effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))
     shown = [f"{value} ({note})" for value, note in zip(effect.values, effect.notes, strict=True)]
     return Table.of(
         "Groups of rows" if brief else f"Groups of rows. {_EFFECT}",

@@ -67,11 +67,6 @@ class Chance:
         u = float(self.best.location - self.best.scale * np.log(-np.log1p(-level)))
         return float(-ndtri_exp(-(self.each.location[two, slope] + self.each.scale[two, slope] * u) - np.log(2)))
 
-    @property
-    def design_effect(self) -> float:
-        """Mean factor of the variances of bias scores."""
-        return float(np.mean([of[0].mean() for of in self.widths.values()])) if self.widths else 1.0
-
 
 def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) -> Chance:
     """Draw outcomes from the common curve and take the largest evidence of each class of rules.
@@ -119,8 +114,8 @@ def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
     bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
     for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
         may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
-        of_rule = moments.at(part).at(may[:2])
-        np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rule)))
+        of_rules = Moments(v[part][may[:2]], third[part][may[:2]], fine[part][may[:2]])
+        np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rules)))
 
 
 def _in_clusters(

@@ -84,15 +84,11 @@ class Column:
     sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
     """Whether a condition, one a row, holds in a bin."""
 
-    def in_bins(
-        self, codes: Ints, conditions: Sequence[Condition], sets: Sequence[Sequence[bool]], bins: int
-    ) -> Column:
-        """Add bins, of which the last is of missing values, and conditions on them."""
-        missing = [False] * (bins - 1) + [True]
+    def in_bins(self, codes: Ints, asked: Sequence[Condition], sets: Sequence[Sequence[bool]], bins: int) -> Column:
+        """Add bins, of which the last is of missing values, and what may be asked of them."""
+        conditions, missing = (None, *asked, Condition(self.name, missing=True)), [False] * (bins - 1) + [True]
         every = np.array([[True] * bins, *sets, missing], dtype=np.float32)
-        return replace(
-            self, codes=codes, conditions=(None, *conditions, Condition(self.name, missing=True)), sets=every
-        )
+        return replace(self, codes=codes, conditions=conditions, sets=every)
 
     def at(self, rows: Ints | Bools) -> Column:
         """Return it for some of the rows."""

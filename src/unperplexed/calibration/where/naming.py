@@ -139,10 +139,12 @@ class Search:
         model, named = _without_needless(self.columns, model, named)
         described = [*self._groups(common, model, named, chance, label)]
         q = expit(common.log_odds)
-        information = float((rows.w**2 * q * (1 - q)).sum()) / chance.design_effect
+        effect = np.mean([of[0].mean() for of in chance.widths.values()] or [1.0])  # of dependence, on average
+        information = float((rows.w**2 * q * (1 - q)).sum() / effect)
         detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
-        return Found(groups, corrections, chance, min(1.0, self.events * p_value), float(detectable))
+        p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
+        return Found(groups, corrections, chance, p_value, float(detectable))
 
     def _groups(
         self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
@@ -155,31 +157,18 @@ class Search:
             critical, effect = chance.critical(each.two, each.slope, LEVEL / self.events), float(theta[last])
             error = float(errors[last]) * float(np.sqrt(each.width))
             kept = shrunk(effect / error, critical)
-            means = [
-                np.average(x[inside], weights=rows.w[inside]) for x in (expit(rows.s), expit(common.log_odds), rows.y)
-            ]
-            predicted, recalibrated, observed = map(float, means)
-            p = float(chance.adjusted(np.array(each.evidence), each.two, each.slope))
-            yield (
-                FoundGroup(
-                    rule=" and ".join(condition.text for condition in each.rule.values()),
-                    conditions=tuple(each.rule.values()),
-                    error="confidence" if each.slope else "bias",
-                    label=label,
-                    rows=int(np.count_nonzero(inside)),
-                    mean_predicted=predicted,
-                    mean_recalibrated=recalibrated,
-                    observed=observed,
-                    effect=effect,
-                    effect_interval=(effect - critical * error, effect + critical * error),
-                    effect_shrunken=effect * kept,
-                    cost=each.gained / len(rows.s) * kept**2,
-                    p_adjusted=min(1.0, self.events * p),
-                ),
-                Correction(
-                    each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-                ),
+            q = expit(common.log_odds)
+            predicted, recalibrated, observed = (
+                float(np.average(x[inside], weights=rows.w[inside])) for x in (expit(rows.s), q, rows.y)
             )
+            conditions, n = tuple(each.rule.values()), int(np.count_nonzero(inside))
+            rule, kind = " and ".join(one.text for one in conditions), "confidence" if each.slope else "bias"
+            interval = effect - critical * error, effect + critical * error
+            cost = each.gained / len(rows.s) * kept**2
+            p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
+            found = predicted, recalibrated, observed, effect, interval, effect * kept, cost, p
+            correction = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(each.rule, *correction)
             at = last + 1
 
 

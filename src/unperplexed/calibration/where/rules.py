@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -154,10 +154,6 @@ class Moments(NamedTuple):
         """Return those of a part of the rows, or of rows that depend."""
         return Moments(self.variance * factor, self.third * factor, self.fine)
 
-    def at(self, rules: Any) -> Moments:
-        """Select rules."""
-        return Moments(self.variance[rules], self.third[rules], self.fine[rules])
-
 
 class RuleMoments(NamedTuple):
     """Of the bias scores and of the slope scores of rules; these without their regression on the former."""
@@ -201,11 +197,14 @@ class Scores:
         self._cross = product(self.x * self.variance, self.x.T)
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (self.rows.y - self.q)[None])[0]
-        n = len(v)
+        self.scored = np.stack([self.r, self.r * self.t], axis=1)
+        v, c, t, n = self.variance, w * self.variance * (1 - 2 * self.q), self.t, len(w)
+        plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
+        each = (self.information, v) if self.rows.weighted else (self.information,)
+        self._parts = np.stack([*plain, *(of * f * x for of in each for x in (1.0, t) for f in self.x)], axis=1)
         some = slice(None) if n <= _MOMENT_ROWS else np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False)
-        parts = self._parts[some]
-        tables = self.rule_sums(parts, some)
-        self.of = {pair: self.moments(np.moveaxis(p, 2, 0) * (n / len(parts))) for pair, p in tables}
+        tables, scale = self.rule_sums(self._parts[some], some), max(1.0, n / _MOMENT_ROWS)
+        self.of = {pair: self.moments(np.moveaxis(p, 2, 0) * scale) for pair, p in tables}
 
     def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
@@ -222,20 +221,6 @@ class Scores:
         fine = {pair: of.kinds[0].fine for pair, of in self.of.items()}
         one = [fine[0, k][0, 1:] for k in range(1, len(self.columns))] + [fine[0, 1][1:, 0]]
         return sum(int(each.sum()) for each in [*one, *(each[1:, 1:] for each in fine.values())])
-
-    @cached_property
-    def _parts(self) -> AnyFloats:
-        """What is summed over the rows of rules, (n, m)."""
-        v, t, d = self.variance, self.t, self.information
-        c = self.rows.w * v * (1 - 2 * self.q)
-        plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
-        each = (d, v) if self.rows.weighted else (d,)
-        return np.stack([*plain, *(of * f * x for of in each for x in (1.0, t) for f in self.x)], axis=1)
-
-    @cached_property
-    def scored(self) -> AnyFloats:
-        """Residuals, and these times the log-odds, (n, 2)."""
-        return np.stack([self.r, self.r * self.t], axis=1)
 
     def moments(self, p: AnyFloats) -> RuleMoments:
         """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
