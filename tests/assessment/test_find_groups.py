@@ -200,7 +200,7 @@ def test_columns_that_cannot_be_searched_are_refused(among, said):
 
 def test_other_input_is_refused():
     y, p, table, _ = planted(500, seed=8, effect=0)
-    with pytest.raises(up.InputError, match="a tally has none"):
+    with pytest.raises(up.InputError, match="not in a tally"):
         up.find_groups(up.Tally.of(y, p), among=table)
     with pytest.raises(up.InputError, match="view"):
         up.find_groups(y, p, among=table, view="all-classes")

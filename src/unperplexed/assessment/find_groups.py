@@ -17,7 +17,6 @@ from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
-from ..calibration.where.chance import SAMPLES
 from ..calibration.where.conditions import Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
@@ -29,7 +28,6 @@ from ..recalibration.fitting import FitSettings
 from ..recalibration.gain import Gain
 from ..recalibration.group_rows import GroupRows, cross_fitted, gathered_groups
 from ..report.result import frames_as_input
-from ..tally.tally import Tally
 from .groups_found import Groups
 
 MOST_COLUMNS = 60
@@ -43,9 +41,6 @@ _CLASSES_SEARCHED = 10
 
 _CLUSTERS_KNOWN = 30
 """Clusters with fewer of which their dependence is hardly known."""
-
-PREDICTED = "predicted class"
-"""Column that is added where the most probable class is searched."""
 
 
 @frames_as_input
@@ -69,7 +64,7 @@ def find_groups(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        Outcomes: class labels (ints, bools, strings) or one-hot rows. Also `Forecasts`, without ``y_prob``.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C)
         Predicted probabilities, of rows that did not train the model.
     among : mapping from str to array_like of shape (n,), or data frame
@@ -133,8 +128,8 @@ def find_groups(
     """
     if is_predictive(y_prob):
         raise InputError("y_prob: groups are searched for class probabilities, not for predictive distributions.")
-    if isinstance(y_true, Tally):
-        raise InputError("y_true: groups are searched in rows, and a tally has none; give the rows that it counted.")
+    if y_prob is None:
+        raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
     forecasts, _, dependence = read_rows(y_true, y_prob, reading, among, "among")
     return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
@@ -172,7 +167,9 @@ def groups_of_rows(
         warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
-        columns += columns_of_values(PREDICTED, np.array([str(label) for label in rows.labels])[events[0].places])
+        columns += columns_of_values(
+            "predicted class", np.array([str(label) for label in rows.labels])[events[0].places]
+        )
     bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
@@ -197,7 +194,6 @@ def groups_of_rows(
         n_clusters=clusters,
         notes=notes,
         warnings=tuple(warnings),
-        samples=SAMPLES,
         seed=seed,
     )
 

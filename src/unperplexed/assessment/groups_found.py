@@ -45,8 +45,6 @@ class Groups(JsonResult):
     notes: Notes
     """What was left out or rescaled on the way in."""
     warnings: tuple[str, ...]
-    samples: int
-    """Samples of outcomes from the common curve, which tell how large evidence gets by chance."""
     seed: int
     version: str = __version__
 

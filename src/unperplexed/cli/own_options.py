@@ -186,14 +186,10 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_where(command)
     options.add_clusters(command)
     add = About("question", command)
-    text = "columns in which to search for groups of rows: numbers, dates or categories"
-    add.many("--among", "COLUMN", text)
+    add.many("--among", "COLUMN", "columns in which to search for groups: numbers, dates or categories")
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
-    text = (
-        "with more than two classes, search each-class (default), or whether the top-label, the most probable class, is"
-        " right"
-    )
+    text = "with more than two classes, search each-class (default), or whether the top-label is right"
     add.one_of("--view", ("each-class", "top-label"), text)
     options.add_seed(command)
     options.add_json(command)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from .._lib.formatting import number_of, p_value_cell, p_value_text, printable
 from ..assessment.groups_found import Groups
 from ..calibration.dependence_search import dependence_words
+from ..calibration.where.chance import SAMPLES
 from ..calibration.where.naming import FoundGroup
 from ..pairing.dependence import dependent_text
 from ..report.document import Action, Block, Column, Document, Prose, Section, Table
@@ -37,7 +38,7 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     """Describe the groups."""
     notes, rows = [*notes_lines(g.notes)], dependent_text(g.n_clusters, None, None, None, g.dependence)
     tables: list[Block] = [_table(g, brief), Prose(_beneath(g))] if g else []
-    settings = f"{g.samples} samples from the common curve, seed {g.seed}; {rows}"
+    settings = f"{SAMPLES} samples from the common curve, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
     detectable = f"A bias of {number(g.detectable_bias, 2)} in log-odds in a tenth of the rows would be found in 80% of"
     return Document(
@@ -85,12 +86,13 @@ def _table(g: Groups, brief: bool) -> Table:
     means = [(_name(g, item), item.rows, item.mean_predicted, item.observed) for item in g.items]
     names, rows, predicted, observed = zip(*whole, *means, strict=True)
 
+    none = [""] * len(whole)
+
     def of_groups(heading: str, values: Sequence[str], detail: bool = False) -> Column:
-        return Column(heading, [*[""] * len(whole), *values], detail=detail)
+        return Column(heading, [*none, *values], detail=detail)
 
     mapped = of_groups("after common curve", [share(item.mean_recalibrated) for item in g.items])
     effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))
-    shown = [f"{value} ({note})" for value, note in zip(effect.values, effect.notes, strict=True)]
     return Table.of(
         "Groups of rows" if brief else f"Groups of rows. {_EFFECT}",
         Column("group", names),
@@ -98,7 +100,7 @@ def _table(g: Groups, brief: bool) -> Table:
         Column("mean predicted", [*map(share, predicted)]),
         *([mapped] if g.miscalibrated else []),
         Column("observed frequency", [*map(share, observed)]),
-        of_groups("effect (95% CI)", shown, detail=True),
+        Column("effect", [*none, *effect.values], [*none, *effect.notes], detail=True),
         of_groups("shrunken effect", [signed(item.effect_shrunken, 2) for item in g.items], detail=True),
         of_groups("cost in nats", [f"{item.cost:.4f}" for item in g.items]),
         of_groups("adjusted p-value", [p_value_cell(item.p_adjusted) for item in g.items]),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
@@ -72,13 +72,8 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-class Correction(NamedTuple):
-    """What is added to the log-odds of a group: a bias, and a slope about some log-odds."""
-
-    rule: Rule
-    bias: float
-    slope: float
-    about: float
+Correction = tuple[Rule, float, float, float]
+"""What is added to the log-odds of a rule's rows: a bias, a slope, and the log-odds about which it turns."""
 
 
 class Found(NamedTuple):
@@ -95,7 +90,7 @@ class Found(NamedTuple):
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
-        each = (rows_of(columns, of.rule) * (of.bias + of.slope * (s - of.about)) for of in self.corrections)
+        each = (rows_of(columns, rule) * (bias + slope * (s - about)) for rule, bias, slope, about in self.corrections)
         return np.asarray(sum(each, start=np.zeros_like(s)))
 
 
@@ -167,8 +162,8 @@ class Search:
             cost = each.gained / len(rows.s) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, effect, interval, effect * kept, cost, p
-            correction = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(each.rule, *correction)
+            correction = each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+            yield FoundGroup(rule, conditions, kind, label, n, *found), correction
             at = last + 1
 
 
@@ -185,8 +180,7 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
         for slope, score in enumerate(both):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
             x = evidence(root(score[..., 0], scores.of[pair].kinds[slope].times(wide)))
-            two = np.ones(x.shape, dtype=np.int64)
-            two[0], two[:, 0] = 0, 0
+            two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in x.shape))
             adjusted = chance.adjusted(x, two, slope)
             least = min(least, float(adjusted.min()))
             surplus = np.where(adjusted < level, np.maximum(x - chance.each.location[two, slope], 1e-9), 0.0)
@@ -258,7 +252,7 @@ def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
-            other = model.with_other(place, inside)
+            other = replace(model, basis=np.insert(np.delete(model.basis, place, 0), place, inside, 0))
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
                 model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break

@@ -96,22 +96,14 @@ class Model:
         values, entry = np.unique(rows.s, return_inverse=True)
         v = np.bincount(entry, rows.w) * expit(values) * expit(-values)
         found = orthonormal(columns(values, v), v)
-        most = int(v.sum() / _INFORMATION_EACH)
-        if rows.cluster is not None:
-            most = min(most, int(rows.cluster.max()) // _CLUSTERS_EACH)
-        curve = found[found.any(axis=1)][: max(2, most), entry]
+        few = math.inf if rows.cluster is None else int(rows.cluster.max()) // _CLUSTERS_EACH
+        curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / _INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
         group, s = inside.astype(np.float64), self.rows.s
         return replace(self, basis=np.vstack([self.basis, group, *([group * (s - s[inside].mean())] if slope else [])]))
-
-    def with_other(self, at: int, inside: Bools) -> Model:
-        """Replace the rows of a bias."""
-        basis = self.basis.copy()
-        basis[at] = inside
-        return replace(self, basis=basis)
 
     @cached_property
     def fit(self) -> Fit:
@@ -128,17 +120,13 @@ class Model:
         """Minus the log-likelihood, with the prior's penalty, in nats."""
         return self.fit.penalty - self.fit.value
 
-    def information_under(self, weight: Floats) -> Floats:
-        """Return the products of the functions under weights of the rows."""
-        return product(self.basis * weight, self.basis.T)
-
     @property
     def errors(self) -> Floats:
         """Standard errors of the coefficients; with weights those of independent rows, whatever they weigh."""
         found = self.fit.at_maximum.covariance
         if self.rows.weighted:
             p = expit(self.log_odds)
-            found = found @ self.information_under(self.rows.w**2 * p * (1 - p)) @ found
+            found = found @ product(self.basis * (self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
         return np.sqrt(np.diag(found))
 
 
@@ -193,7 +181,7 @@ class Scores:
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
         w, v = self.rows.w, self.q * (1 - self.q)
         self.information, self.variance = w * v, w * w * v
-        self.x = product(Factored(definite(model.information_under(self.information))).back, model.basis)
+        self.x = product(Factored(definite(product(model.basis * self.information, model.basis.T))).back, model.basis)
         self._cross = product(self.x * self.variance, self.x.T)
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (self.rows.y - self.q)[None])[0]
