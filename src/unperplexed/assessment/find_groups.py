@@ -30,17 +30,10 @@ from ..recalibration.group_rows import GroupRows, cross_fitted, gathered_groups
 from ..report.result import frames_as_input
 from .groups_found import Groups
 
-MOST_COLUMNS = 60
-"""More make millions of rules, among which a group has to stand out."""
-
-_TELLS = 0.99
-"""AUC of a column alone from which on it looks like another form of the outcome."""
-
-_CLASSES_SEARCHED = 10
-"""Classes of which each is searched; of more, whether the most probable one is right."""
-
-_CLUSTERS_KNOWN = 30
-"""Clusters with fewer of which their dependence is hardly known."""
+MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
+"""Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
+searched, of more whether the most probable one is right; clusters with fewer of which their dependence is hardly known;
+and the AUC of a column alone from which on it looks like another form of the outcome."""
 
 
 @frames_as_input
@@ -176,8 +169,7 @@ def groups_of_rows(
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"{clusters} clusters hardly show how their rows depend; p-values and intervals need 30")
-    items = tuple(group for of in found for group in of.groups)
-    first = events[0].rows
+    items, first = tuple(group for of in found for group in of.groups), events[0].rows
     return Groups(
         items=items,
         p_value=min(of.p_value for of in found),
@@ -208,9 +200,8 @@ def _events(rows: GroupRows, view: str) -> list[_Event]:
 
 def _event(rows: GroupRows, log_p: Floats, label: Label | None, top: Ints | None) -> _Event:
     """Return an event, with log-odds that are finite: at most as large as so many rows may tell."""
-    n = len(log_p)
+    n, each = len(log_p), np.arange(len(log_p))
     places = np.full(n, rows.labels.index(label)) if top is None else top
-    each = np.arange(n)
     others = log_p.copy()
     others[each, places] = -np.inf
     farthest = -float(logit(0.01 / n))

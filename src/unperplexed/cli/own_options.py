@@ -189,8 +189,7 @@ def add_where(command: argparse.ArgumentParser) -> None:
     add.many("--among", "COLUMN", "columns in which to search for groups: numbers, dates or categories")
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
-    text = "with more than two classes, search each-class (default), or whether the top-label is right"
-    add.one_of("--view", ("each-class", "top-label"), text)
+    add.one_of("--view", ("each-class", "top-label"), "of several classes: each, or whether the top one is right")
     options.add_seed(command)
     options.add_json(command)
     options.add_report(command)

@@ -13,8 +13,7 @@ from .outputs import Outputs
 
 def where(arguments: argparse.Namespace) -> None:
     """Search the rows of files for groups in which the forecasts are wrong."""
-    a, outputs = arguments, Outputs(arguments)
-    given = Input.of(a)
+    a, outputs, given = arguments, Outputs(arguments), Input.of(arguments)
     if given.tallies:
         raise InputError(f"{given.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
     if not a.among:

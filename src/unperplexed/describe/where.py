@@ -16,16 +16,9 @@ from ..report.result import Naming, document
 from ..report.tables import estimates, how
 from .tally import ROWS_CHANGED, class_name, counted, notes_lines
 
-_EFFECT = (
-    "An effect says how far log-odds are to be raised, or the slope. Its interval is valid for all rules at once. The"
-    " shrunken effect allows for having chosen the largest of many."
-)
+_EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 
-
-_REMEDY = (
-    "Give the model these columns, or correct the groups: add the shrunken effect to the log-odds of their rows, then"
-    " recalibrate all rows."
-)
+_REMEDY = "Give the model these columns. Or add the shrunken effects to the log-odds, and then recalibrate all rows."
 
 _LIMITS = (
     "This does not show why. A column in a rule need not be the cause, and another rule with nearly the same rows may"

@@ -198,8 +198,8 @@ def cross_fitted(
     clusters, n, w = None if cluster is None else int(cluster.max()) + 1, rows.truth.size, rows.weights
     if n < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
         return None
-    together = np.arange(n) if cluster is None else cluster
-    fold = folds_of_clusters(together, contents_of_rows(rows.log_p, rows.truth, w), FOLDS, seed)
+    contents = contents_of_rows(rows.log_p, rows.truth, w)
+    fold = folds_of_clusters(np.arange(n) if cluster is None else cluster, contents, FOLDS, seed)
     losses = np.empty((2, n))
     for held_out in range(FOLDS):
         losses[:, fold == held_out] = losses_of(fold == held_out)

@@ -11,11 +11,9 @@ from ..._lib.dataclasses import dataclass
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from .rules import Moments, Pair, Scores, root
 
-SAMPLES, _ROWS, _CLUSTERS = 199, 20_000, 200
-"""Samples of outcomes, the rows on which they are drawn at most, and the clusters at least."""
-
-_FARTHEST = 8.0
-"""A score of so many standard errors is looked at in any case."""
+SAMPLES, _ROWS, _CLUSTERS, _FARTHEST = 199, 20_000, 200, 8.0
+"""Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; and the standard errors of
+a score that is looked at in any case."""
 
 Widths = Mapping[Pair, tuple[Floats, Floats]]
 """Factors of the variances of bias and slope scores for dependence within clusters; empty for independent rows."""
