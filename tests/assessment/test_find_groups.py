@@ -92,7 +92,7 @@ def test_clusters_with_one_outcome_are_no_groups():
     assert not up.find_groups(y, expit(s), among=table, clusters=patient)
     assert rules(y, s, **table)  # as if each row told as much
     few = up.find_groups(y, expit(s), among={"sex": table["sex"]}, clusters=patient // 4)
-    assert any("20 clusters hardly show" in said for said in few.warnings)
+    assert any("few clusters (20) hardly show" in said for said in few.warnings)
 
 
 def test_equal_weights_change_nothing_and_weights_count():
@@ -215,6 +215,18 @@ def test_one_seed_gives_one_result_and_rows_that_are_dropped_change_nothing():
     longer = {name: np.append(values[:1], values) for name, values in table.items()}
     dropped = up.find_groups(np.append(y[0], y), np.append(np.nan, p), among=longer, invalid="drop")
     assert dropped.items == found.items
+
+
+def test_unusual_rows_and_columns_are_searched():
+    """Predictions of 0 and 1, infinite numbers, one column, columns of truth values, and outcomes that never vary."""
+    rng = np.random.default_rng(10)
+    p, x = rng.uniform(size=400).round(1), rng.normal(size=400)
+    y = (rng.random(400) < p).astype(int)
+    table = {"x": np.where(x > 1, np.inf, np.where(x < -1, -np.inf, x)), "late": x > 0}
+    assert up.find_groups(y, p, among=table).rules_searched > 40
+    assert up.find_groups(y, p, among=x).columns == ("group",)
+    none = up.find_groups(np.zeros(400, int), p, among=table, labels=[0, 1])
+    assert (none.rules_searched, none.p_value) == (0, 1.0)
 
 
 def test_shrunken_effects_are_most_likely_given_the_selection():

@@ -168,7 +168,7 @@ def groups_of_rows(
     found = [search.found(event.rows, event.label) for event in events]
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
-        warnings.append(f"{clusters} clusters hardly show how their rows depend; p-values and intervals need 30")
+        warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     items, first = tuple(group for of in found for group in of.groups), events[0].rows
     return Groups(
         items=items,

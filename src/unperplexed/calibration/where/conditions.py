@@ -16,9 +16,9 @@ from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
 """Quantiles at which numbers are cut. They are finer in the tails, where a group may be small."""
 
-_CATEGORIES, _UNITED, _LARGE = 20, 10, 0.1
-"""Most frequent categories that are conditions; categories up to which two of them together are one; and the share of
-the rows from which "is not" is one."""
+_CATEGORIES, _UNITED, _LARGE, _LARGEST = 20, 10, 0.1, 1e300
+"""Most frequent categories that are conditions; categories up to which two of them together are one; the share of the
+rows from which "is not" is one; and what an infinite number counts as."""
 
 _DATES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"
 """How texts may write dates."""
@@ -149,7 +149,7 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
     """
     series = _series(values)
     if series.dtype.is_numeric():
-        yield _of_numbers(Column(name, series.cast(pl.Float64).fill_null(np.nan).to_numpy()))
+        yield _of_numbers(Column(name, series.cast(pl.Float64).fill_null(np.nan).clip(-_LARGEST, _LARGEST).to_numpy()))
     elif series.dtype.is_temporal():
         seconds = series.dt.epoch("s").cast(pl.Float64).fill_null(np.nan).to_numpy()
         yield _of_numbers(Column(name, seconds, date=True))
