@@ -10,7 +10,8 @@ Power: one group is wrong, by a bias or a slope. "named" is the share of samples
 mean overlap of the first one with the true rows, of those samples.
 
 Each sample is written as a line as soon as it is made, and those that are in the file are not made again, so that
-a run may be ended and taken up. The table is that of all lines.
+a run may be ended and taken up. The table is that of all lines. results/where.csv has 25 samples of each design, which
+show gross faults only: of the calibrated ones 12 of 278 had a group.
 """
 
 from __future__ import annotations
