@@ -70,7 +70,6 @@ MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (*reversed(_TALLY), "tally/test_shards.py", "tally/test_surprises.py"),
         ("tally", "sources"),
     ),
-    "tally/limits.py": (_TALLY[1:], ("tally", "assessment")),
     "calibration/diagnosis/binary_data.py": ((_of("binary_data"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/gate.py": ((_of("gate"), _BINARY), _DIAGNOSED),
     "calibration/diagnosis/choice.py": ((_of("binary_search"), _of("class_search")), _DIAGNOSED),

@@ -27,9 +27,9 @@ from .comparison.compare import compare as compare
 from .comparison.sequential import compare_sequentially as compare_sequentially
 from .forecasts.distributions.distribution import Distribution as Distribution
 from .forecasts.distributions.ordered import Ordered as Ordered
+from .forecasts.distributions.partitions import Quantiles as Quantiles
+from .forecasts.distributions.partitions import Samples as Samples
 from .forecasts.distributions.pit import PIT as PIT
-from .forecasts.distributions.quantiles import Quantiles as Quantiles
-from .forecasts.distributions.samples import Samples as Samples
 from .forecasts.forecasts import Forecasts as Forecasts
 from .monitoring.gate import check as check
 from .monitoring.watch import monitor as monitor
@@ -44,7 +44,7 @@ from .sources.engines.dask import tally_dask as tally_dask  # extra: dask
 from .sources.engines.dask import tally_dask_by as tally_dask_by  # extra: dask
 from .sources.engines.spark import tally_spark as tally_spark  # extra: pyspark
 from .sources.engines.spark import tally_spark_by as tally_spark_by  # extra: pyspark
-from .sources.local import tally_files as tally_files
-from .sources.local import tally_files_by as tally_files_by
+from .sources.map_reduce import tally_files as tally_files
+from .sources.map_reduce import tally_files_by as tally_files_by
 from .tally.tallies import Tallies as Tallies
 from .tally.tally import Tally as Tally

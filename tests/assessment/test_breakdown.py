@@ -13,6 +13,7 @@ from helpers import softmax_forecasts, without_dependence
 from printed import without_code
 from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_profile, tally_files_by
 from unperplexed.assessment.breakdown import Sort, with_shrinkage
+from unperplexed.assessment.distributions import DistributionSort
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.cli.parser import _parser, main
 from unperplexed.forecasts.reading import AssessedReading
@@ -558,7 +559,7 @@ def test_tallies_on_file_have_no_groups(csv, capsys, tmp_path):
 def test_the_command_line_offers_what_python_does():
     parsed = _parser().parse_args(["assess", "x.csv"])
     assert parsed.sort == inspect.signature(assess_by).parameters["sort"].default
-    for sort in get_args(Sort):
+    for sort in {*get_args(Sort), *get_args(DistributionSort)}:
         assert _parser().parse_args(["assess", "x.csv", "--sort", sort]).sort == sort
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 import unperplexed as up
+from unperplexed import scores
 from unperplexed.report.numbers import amount
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
@@ -31,7 +32,7 @@ def test_a_remedy_is_that_of_a_fit_and_nears_the_best_score(rng):
     assert remedy.saved.interval.low < before - best < remedy.saved.interval.high
     text = str(found)
     assert "Widen 1." in text
-    assert f"lowers the WIS to {amount(remedy.after)}" in " ".join(text.split())
+    assert f"lowers the WIS from {amount(before)} to {amount(remedy.after)}" in " ".join(text.split())
     assert found.to_dict()["remedy"]["gain"]["value"] == remedy.gain.value
     assert pickle.loads(pickle.dumps(found)).remedy == remedy
     assert "recalibrated = Recalibrator().fit" in found.to_html()
@@ -55,3 +56,21 @@ def test_pit_values_have_a_gain_but_no_score(rng):
     assert found.remedy.advised
     assert np.isnan(found.remedy.after)
     assert "log score" in str(found)
+
+
+def test_of_members_the_same_score_is_told_before_and_after(rng):
+    level = rng.normal(20, 4, 300)
+    members = level[:, None] + rng.normal(size=(300, 10))
+    y = level + 2 * rng.normal(size=300)
+    found = up.assess(y, up.Samples(members), clusters=None)
+    plain = scores.crps(y, members, fair=False)
+    assert found.scores["crps"].value == pytest.approx(scores.crps(y, members))
+    assert found.remedy.score == "plain_crps"
+    assert found.remedy.before == pytest.approx(plain)
+    assert found.remedy.after == pytest.approx(plain - found.remedy.saved.value)
+    text = " ".join(str(found).split())
+    assert f"lowers the plain CRPS from {amount(plain)} to {amount(found.remedy.after)}" in text
+    assert f"Fair CRPS {amount(found.scores['crps'].value)} " in text
+    assert f"Plain CRPS {amount(plain)} {amount(found.remedy.after)} " in text
+    assert "Fair CRPS" in str(up.Tally.of(y, up.Samples(members)))
+    assert "Fair CRPS" not in str(up.Tally.of(y, up.Distribution("normal", mean=level, sd=np.ones(300))))

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import polars as pl
@@ -9,10 +10,13 @@ import pytest
 from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
-from unperplexed.calibration.dependent_means import RowMeans
+from unperplexed.assessment.distributions import _WORST
+from unperplexed.calibration.diagnosis.kind import OfDistributions
+from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
-from unperplexed.describe.distributions import distribution_document
+from unperplexed.describe.distributions import distribution_document, groups_table, worst
 from unperplexed.report.result import Naming
 from unperplexed.scores.distributions.climatology import (
     climatology_crps,
@@ -36,6 +40,15 @@ FORMS = {
     "quantiles": lambda m, s: up.Quantiles(LEVELS, m[:, None] + s[:, None] * norm.ppf(LEVELS)),
     "members": lambda m, s: up.Samples(m[:, None] + s[:, None] * np.random.default_rng(9).normal(size=(len(m), 40))),
 }
+
+
+def test_outcomes_that_may_mark_missing_values_are_asked_about(rng):
+    """By the numbers of the rows that were given."""
+    mean = rng.normal(10, 3, 60)
+    y = mean + rng.normal(size=60)
+    y[[0, 5]] = np.nan, -9999
+    notes = up.assess(y, up.Distribution("normal", mean=mean, sd=1.0), invalid="drop").notes
+    assert any(note.startswith("outcomes: -9999 in 1 row (5; counted from 0), far below all others") for note in notes)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -371,7 +384,102 @@ def test_groups_are_assessed_by_themselves(tmp_path):
     assert "late" in str(found)
     assert len(json.loads(found.to_json())["groups"]) == 2
     assert "By half" in found.to_html()
+    p = [each.diagnosis.p_value for each in (found["early"], found["late"])]
+    assert [each.adjusted_p_value for each in found.groups] == pytest.approx([p[0], 2 * p[1]], abs=1e-9)
+    assert found.worst.key == ("late",)
+    assert json.loads(found.to_json())["worst"] == ["late"]
+    assert "Worst: half late, too narrow. This costs" in (shown := " ".join(str(found).split()))
+    assert "This is sure: all other intervals lie below." in shown
     with pytest.raises(up.InputError, match="no group 'middle'; there are 'early', 'late'"):
         found["middle"]
     with pytest.raises(up.InputError, match="600 groups, more than 500"):
         up.assess_by(np.tile(y, 2), up.Samples(np.tile([1, 2, 3], (1200, 1))), by=np.arange(1200) // 2)
+
+
+def test_groups_are_sorted_the_worst_first():
+    y, centre, spread = forecasts(n=240)
+    part = np.array(["bias", "cost", "width"])[np.arange(240) % 3]
+    shift, factor = np.where(part == "bias", 0.7 * spread, 0.0), np.where(part == "cost", 0.25, 1)
+    forecast = up.Distribution("normal", mean=centre + shift, sd=spread * np.where(part == "width", 9, factor))
+    by_place = {"bias": "bias", "cost": "cost", "width": "width", "score": "width", "skill": "width"}
+    found = up.assess_by(y, forecast, by={"part": part}, sort="width")
+    assert groups_table(found).caption.startswith("3 groups by part, the worst width first.")
+    assert [each.key[0] for each in found.groups] == ["width", "cost", "bias"]
+    assert found.worst.key == ("cost",)
+    for sort, largest in by_place.items():
+        assert max("bias", "cost", "width", key=lambda name: _WORST[sort](found[name])) == largest
+    with pytest.raises(up.InputError, match="sort: expected one of 'group', 'rows', 'cost'"):
+        up.assess_by(y, forecast, by={"part": part}, sort="prediction_accuracy")
+    with pytest.raises(up.InputError, match="sort: expected one of 'geometric_accuracy', 'cost'"):
+        up.assess_by([0, 1, 1, 0], [0.3, 0.6, 0.7, 0.4], by=[0, 0, 1, 1], sort="width")
+
+
+def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
+    y, centre, spread = forecasts(240)
+    forecast = up.Distribution("normal", mean=centre, sd=spread)
+    found = up.assess_by(y, forecast, by={"part": np.arange(240) % 4})
+    assert found.worst is None
+    assert "Worst: in no group is there evidence of miscalibration" in str(found)
+    assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(240)}))
+    near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(240) % 4})
+    assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
+    u = np.append(np.linspace(0.01, 0.99, 79), 2.0)  # is impossible, which has no cost that recalibration would save
+    impossible = up.assess_by(u, up.Distribution(uniform(np.zeros(80), np.ones(80))), by={"part": np.arange(80) % 2})
+    assert worst(impossible).startswith("Worst: part 1, certain and wrong. Another may be worse")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bias_is_told_in_the_unit_of_the_outcomes_too(form):
+    y, centre, spread = forecasts(90, low=-0.8)  # too few for a remedy, which takes time
+    found, tenfold = (up.assess(k * y, FORMS[form](k * centre, k * spread)) for k in (1, 10))
+    assert found.median_spread == pytest.approx(np.median(spread), rel=0.1 if form == "members" else 1e-4)
+    assert tenfold.median_spread == pytest.approx(10 * found.median_spread)
+    assert tenfold.bias.value == pytest.approx(found.bias.value, abs=1e-6)
+    shown = {each.name: each for each in distribution_document(tenfold, Naming(), brief=True).metrics}
+    assert "Too low by (units)" not in shown
+    size = -10 * found.median_spread * found.bias.value
+    assert float(shown["Too high by (units)"].value) == pytest.approx(size, abs=0.006)
+    low, high = map(float, shown["Too high by (units)"].interval.split(" to "))
+    assert 0 < low < size < high
+    assert f"{-found.bias.interval.high:.3f}" in shown["Too high by (spreads)"].interval
+
+
+def test_without_a_unit_a_bias_is_told_in_spreads_alone():
+    y = np.random.default_rng(2).uniform(size=200)
+    for forecast, of in ((up.PIT(y, y), y), (up.Ordered(np.full((200, 3), 1 / 3)), (3 * y).astype(int))):
+        found = up.assess(of, forecast)
+        assert np.isnan(found.median_spread)
+        assert "(units)" not in str(found)
+    assert "(units)" not in str(up.Tally.of(y, up.Distribution("normal", mean=0 * y, sd=1 + 0 * y)))
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "words"),
+    [
+        (0.2, (-0.1, 0.5), "too low by 0.20 of their spread (95% CI 0.10 too high to 0.50 too low)"),
+        (-0.2, (-0.5, 0.1), "too high by 0.20 of their spread (95% CI 0.10 too low to 0.50 too high)"),
+        (-0.2, (-0.3, -0.1), "too high by 0.20 of their spread (95% CI 0.10 to 0.30)"),
+    ],
+)
+def test_an_interval_that_reaches_beyond_0_says_which_way(value, interval, words):
+    e = OfDistributions(value, interval, ("bias",), True, 0.8, (1, 1), (-0.1, 0.3))
+    assert KINDS["bias"].distributions(e)[0].words == words
+    words = KINDS["level"].distributions(e)[0].words
+    assert "level: too high by 0.10 spreads at its 10th percentile, too low by 0.30 at its 90th" in words
+
+
+@pytest.mark.parametrize("size", [2, 9, 90])
+def test_coverage_by_all_members_has_a_name_of_its_own(size):
+    rng = np.random.default_rng(size)
+    members, y = rng.normal(size=(300, size)), rng.normal(size=300)
+    found = up.assess(y, up.Samples(members), clusters=None)
+    inside = ((members.min(axis=1) < y) & (y < members.max(axis=1))).mean()
+    assert found.to_flat()["coverage_all_members"] == pytest.approx(inside)
+    assert found.coverage[-1].expected == pytest.approx((size - 1) / (size + 1))
+    assert len(found.coverage) == len(
+        [name for name in found.to_flat() if re.fullmatch(r"coverage_([\d.]+|all_members)", name)]
+    )
+    assert up.check(found, require=f"coverage_all_members > {inside - 0.01}", confidence=None)
+    assert not up.check(found, require=f"coverage_all_members > {inside + 0.01}", confidence=None)
+    of_levels = up.assess(y, up.Distribution("normal", mean=np.zeros(300), sd=np.ones(300)), clusters=None)
+    assert "coverage_all_members" not in of_levels.to_flat()

@@ -12,7 +12,7 @@ from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.breakdown import broken_down
 from unperplexed.assessment.group_figures import MOST_DIAGNOSED, AssessedGroups, GroupAssessment
 from unperplexed.assessment.settings import AssessmentSettings
-from unperplexed.tally import waiting
+from unperplexed.tally import tallies as waiting
 
 PARTS = ("shards", "surprises")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unperplexed import Tally
-from unperplexed.calibration.design_effect import _alone
 from unperplexed.calibration.resampling import coarse_counts
+from unperplexed.calibration.world_samples import _alone
 from unperplexed.kernels.rows import COARSE
 
 

@@ -9,10 +9,8 @@ from scipy.special import expit, ndtr
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, Tally, assess, calibration_test
 from unperplexed.assessment.intervals import SAMPLED
-from unperplexed.calibration.design_effect import influences
 from unperplexed.calibration.resampling import shown_counts
-from unperplexed.calibration.sampled_rows import ClassRows
-from unperplexed.calibration.world_samples import world_cells
+from unperplexed.calibration.world_samples import ClassRows, influences, world_cells
 from unperplexed.calibration.worlds import (
     Counts,
     Deviation,

@@ -416,7 +416,7 @@ def test_interruption_leaves_with_130(forecasts, monkeypatch, capsys, tmp_path):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unperplexed.sources.local.ForecastFiles", interrupted)
+    monkeypatch.setattr("unperplexed.sources.map_reduce.ForecastFiles", interrupted)
     before = set(tmp_path.iterdir())
     assert run("assess", forecasts[0], "--json", tmp_path / "x.json") == 130
     assert "interrupted" in capsys.readouterr().err
@@ -797,7 +797,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 OF_SCIPY = {"scipy.stats", "scipy.fft", "scipy.linalg"} | ({"scipy.optimize"} if KERNEL == "compiled kernel" else set())
 ALL_OF_SCIPY = {"scipy"} if KERNEL == "compiled kernel" else OF_SCIPY
 OF_CLASSES = {
-    f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_likelihoods", "class_statistics")
+    f"unperplexed.calibration.diagnosis.{name}" for name in ("multiclass", "class_scores", "class_statistics")
 }
 MOST_MODULES = 184
 """Each takes a third of a millisecond to load. Four are the kinds of errors that only distributions of numbers have."""

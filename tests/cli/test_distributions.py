@@ -1,5 +1,6 @@
 """Flags of predictive distributions: what they name, and which do not go together."""
 
+import io
 import json
 import shlex
 
@@ -10,7 +11,8 @@ from scipy.special import ndtri
 
 from unperplexed import InputError
 from unperplexed.cli.advice import distribution_command
-from unperplexed.cli.distributions import distributions_of
+from unperplexed.cli.distributions import _OF_CLASSES, distributions_of
+from unperplexed.cli.options import CLASSES
 from unperplexed.cli.parser import _parsed, _parser, main
 
 
@@ -39,6 +41,32 @@ def test_each_flag_names_forecasts(folder):
         "f.csv", "--truth", "y", "--samples", "q??", "--where", "made < 7", "--clusters", "about", "--by", "made"
     )
     assert chosen.clusters.tolist() == [*map(int, chosen.frame["made"])] == [*range(7)]
+
+
+def test_standard_input_is_read(folder, monkeypatch):
+    """Also batch by batch into a tally; the copy that is kept of it lives as long as it is read."""
+    words = ["--truth", "y", "--quantiles", "q*"]
+    for command in (["assess", "-", *words, "--json", "a.json"], ["tally", "-", *words, "-o", "a.tally"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "f.csv").read_bytes())))
+        assert main(command) == 0
+    assert json.loads((folder / "a.json").read_text())["n_rows"] == 60
+    assert main(["tally", "f.csv", *words, "-o", "b.tally"]) == 0
+    assert (folder / "a.tally").read_bytes() == (folder / "b.tally").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["skill", "recalibrate"])
+def test_what_members_ask_is_said_by_commands_that_print_no_notes(folder, capsys, command):
+    pl.read_csv("f.csv").with_columns(q99=pl.col("q10")).write_csv("f.csv")
+    output = ["-o", "m.json"] if command == "recalibrate" else []
+    assert main([command, "f.csv", "--truth", "y", "--samples", "q*", *output]) == 0
+    assert "column 'q10' and column 'q99' are equal in all rows" in capsys.readouterr().err
+
+
+def test_engines_count_no_groups(folder, capsys):
+    for words in (["--by", "made"], ["--reference", "climatology"], ["--clusters", "made"]):
+        assert main(["assess", "f.csv", "--truth", "y", "--quantiles", "q*", "--engine", "dask", *words]) == 2
+        assert f"{words[0]} is not for tallies of predictive distributions, nor for" in capsys.readouterr().err
+    assert main(["compare", "a=f.csv", "b=f.csv", "--truth", "y", "--quantiles", "q*", "--engine", "dask"]) == 2
 
 
 def test_outcomes_may_stand_elsewhere_and_a_hub_takes_the_place_of_files(folder):
@@ -121,3 +149,37 @@ def test_a_hub_stands_for_file(folder, capsys):
             main(["assess", *words])
         assert ended.value.code == 2
         assert message in capsys.readouterr().err
+
+
+SAMPLE = {
+    **{"pair": ["y=mean"], "labels": ["0", "1"], "ignore_label": ["1"], "floor": ["0.1"], "measured": ["kernel"]},
+    **{"engine": ["dask"], "jobs": ["2"], "show": ["scores"], "style": ["axes=nelson"], "resamples": ["10"]},
+    **{"seed": ["1"], "lag": ["1"], "apply": ["a=m.json"], "by": ["made"], "method": ["bias"], "report": ["r.html"]},
+    **{"earlier": ["g.csv"], "require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
+    **{"view": ["top-label"], "anytime": [], "drift": []},
+}
+"""A value, other than the default, of each option that predictive distributions have no use for."""
+
+
+def unfit(command):
+    """Options whose help says that they are not for distributions."""
+    return [each for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions
+            if each.help and str(each.help).endswith(CLASSES)]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["assess", "compare", "skill", "recalibrate", "check", "monitor", "tally"])
+def test_what_help_says_is_not_for_distributions_is_refused(folder, command, capsys):
+    more = {"check": ["--require", "width < 2"], "monitor": ["--time", "made"], "recalibrate": ["-o", "m.json"]}
+    pl.read_csv("f.csv").write_csv("g.csv")
+    files = ["a=f.csv", "b=g.csv"] if command == "compare" else ["f.csv"]
+    words = [command, *files, "--truth", "y", "--quantiles", "q*", *more.get(command, ["--json", "x.json"])]
+    words += {"tally": ["-o", "x.tally"], "compare": ["--on", "made"]}.get(command, [])
+    options = unfit(command)
+    assert {"labels", "scale"} < {each.dest for each in options} <= {*SAMPLE}
+    for each in options:
+        assert main([*words, each.option_strings[-1], *SAMPLE[each.dest]]) == 2
+        assert each.option_strings[-1] in capsys.readouterr().err
+    refused = {*_OF_CLASSES} - {"prob", "ordered", "forecast"}
+    known = {each.dest for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions}
+    unsaid = refused & known - {each.dest for each in options}
+    assert unsaid <= ({"apply", "seed"} if command == "recalibrate" else set())

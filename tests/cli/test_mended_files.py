@@ -40,7 +40,9 @@ def test_a_map_of_the_command_is_that_of_python(made):
 
 def test_a_wide_table_keeps_its_columns_and_their_order(made, capsys):
     assert apply("wide.csv", "--quantiles", "q*", "--where", "id < '250'", "-o", "new.csv") == 0
-    assert "250 of 300 rows recalibrated" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "250 of 300 rows recalibrated" in said
+    assert "67% of the new numbers lie above or below all old ones of their row, and are extrapolated" in said
     old, new = (pl.read_csv(name, infer_schema_length=0) for name in ("wide.csv", "new.csv"))
     assert new.columns == old.columns
     assert new.select("id", "y").equals(old.select("id", "y"))
@@ -84,6 +86,52 @@ def test_members_of_lines_that_are_counts_stay_counts(made, rng):
     moved = new["value"][:320].cast(int).to_numpy().reshape(40, 8)
     assert (moved != counts).any()
     assert np.diff(np.take_along_axis(moved, np.argsort(counts, axis=1, kind="stable"), axis=1), axis=1).min() >= 0
+
+
+def test_what_of_a_hub_stays_as_it_was_is_said(made, capsys):
+    """Samples beside mended quantiles, and what was known when it was issued, as in the fit."""
+    keys = pl.DataFrame(
+        {"reference_date": ["2026-01-10"] * 3, "target_end_date": [f"2026-01-{d:02}" for d in (3, 10, 17)]}
+    )
+    types = {"quantile": ["0.1", "0.5", "0.9"], "sample": ["a", "b"], "median": [""]}
+    ids = pl.DataFrame([{"output_type": t, "output_type_id": each} for t, some in types.items() for each in some])
+    lines = keys.join(ids, how="cross").with_row_index("value").cast({"value": float})
+    lines.write_csv("hub.csv")
+    assert apply("--hub", "hub.csv", "-o", "new.csv") == 0
+    told = capsys.readouterr()
+    assert "6 of 18 rows recalibrated" in told.out
+    assert "3 rows about a time before they were issued: left as they were" in told.err
+    assert (
+        "only output type quantile was recalibrated; left as they were, and no longer in agreement with it: 6 of sample"
+        in told.err
+    )
+    assert "3 of median" in told.err
+    changed = (pl.read_csv("new.csv")["value"] != lines["value"]).to_numpy()
+    mendable = (lines["output_type"] == "quantile") & (lines["target_end_date"] >= "2026-01-10")
+    assert changed.any()
+    assert not changed[~mendable.to_numpy()].any()
+
+
+def test_rows_of_the_fit_are_known_again(made, capsys, rng):
+    """Of a saved map too; new forecasts, and those that are all alike, are not taken for them."""
+    frame = pl.read_csv("wide.csv")
+    columns = ["q0.1", "q0.5", "q0.9"]
+    pl.concat([frame[:100], frame[:200].with_columns(pl.col(columns) + 0.0005)]).write_csv("some.csv")
+    frame.with_columns(pl.col(columns) + 0.0005).write_csv("other.csv")
+    shares = {}
+    for name in ("wide.csv", "some.csv", "other.csv"):
+        assert apply(name, "--quantiles", "q*", "-o", "new.csv") == 0
+        _, known, rest = capsys.readouterr().err.partition(
+            "% of the forecasts that the map was fitted to are among these"
+        )
+        assert bool(known) == ("assess the map by its own gain, or on other rows" in rest)
+        forecast = up.Quantiles([0.1, 0.5, 0.9], pl.read_csv(name).select(columns))
+        shares[name] = made.distributions.known(forecast)
+        assert bool(known) == (shares[name] > 0)
+    assert (shares["wide.csv"], shares["other.csv"]) == (1, 0)
+    assert shares["some.csv"] == pytest.approx(1 / 3, abs=4 * np.sqrt(2 / 9 / 64))
+    alike = up.Quantiles([0.1, 0.5, 0.9], [[-1.28, 0, 1.28]] * 120)
+    assert Recalibrator().fit(rng.normal(size=120), alike, clusters=None).distributions.known(alike) == 0
 
 
 def test_pit_values_and_parquet(made):

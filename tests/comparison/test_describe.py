@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, compare, compare_sequentially
-from unperplexed._lib.formatting import p_value_cell
+from unperplexed._lib.formatting import p_value_cell, p_value_text
 from unperplexed.describe.comparison import comparison_document
 from unperplexed.describe.comparison_charts import differences_chart, sequential_chart
 from unperplexed.describe.comparison_tables import contributions_table, differences_table
@@ -45,6 +45,19 @@ def test_groups_and_skill_are_sections_of_the_page_and_short_in_the_text(data):
         assert row["difference"] == group.pairs[0].differences["log_loss"].difference
         assert row["rows"] == group.n_rows
     assert compare(y, two).frame("groups").is_empty()
+
+
+def test_the_verdict_names_a_forecaster_that_is_the_reference_first(data):
+    y, p = data
+    found = compare(y, p, reference="c")
+    for (name, scores), clause in zip(found.skill.whole.scores.items(), found.clauses, strict=False):
+        each = scores["log_loss"]
+        better = f"'{name}' beats c" if each.skill > 0 else f"'{name}' is worse than c"
+        assert (better if each.adjusted_p_value < 0.05 else f"evidence that '{name}' differs from c") in clause
+        assert p_value_text(each.adjusted_p_value) in clause
+    assert "adjusted for 10 pairs, of skill for 4 with c" in " ".join(found.to_text(columns=400).split())
+    two = {name: p[name] for name in "ac"}
+    assert compare(y, two, reference="c").verdict == compare(y, two).verdict
 
 
 def test_frames_hold_the_scores_and_the_rows(data):

@@ -29,7 +29,7 @@ def verdict(log_loss, brier_score):
         name: SimpleNamespace(zero_rows=0, scores={"brier_score": SimpleNamespace(mean=mean)})
         for name, mean in means.items()
     }
-    compared = SimpleNamespace(forecasters=forecasters, between=between, scored_floor=0.0, confidence=0.95)
+    compared = SimpleNamespace(forecasters=forecasters, between=between, scored_floor=0.0, confidence=0.95, skill=None)
     return "; ".join(each.words for each in verdict_clauses(compared))
 
 

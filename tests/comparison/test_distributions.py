@@ -10,7 +10,9 @@ import scoringrules
 from scipy.stats import norm, t
 
 import unperplexed as up
+from unperplexed.calibration.distribution_rows import read_distributions
 from unperplexed.cli.parser import main
+from unperplexed.comparison.distributions import _differences
 
 LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 
@@ -67,6 +69,9 @@ def test_forecasts_of_windows_that_overlap_depend(three):
     assert difference.standard_error == pytest.approx(error, rel=1e-9)
     windows = 240**2 / overlap.sum()
     assert difference.p_value == pytest.approx(2 * t.sf(abs(apart.mean()) / error, windows - 1), rel=1e-6)
+    text = " ".join(found.to_text(columns=400).split())
+    assert f"{windows - 1:.0f} degrees of freedom" in text
+    assert "effective sample size" not in text  # that of one forecaster's test of calibration is another one
 
 
 def test_the_log_score_is_compared_of_densities_alone(three):
@@ -137,6 +142,63 @@ def test_skill_is_against_a_forecaster_or_climatology(three):
     alone = up.assess(y, forecasts["exact"], clusters=None)
     assert up.compare(y, forecasts, clusters=None).forecasters["exact"].skill == alone.skill
     assert found.forecasters["exact"].diagnosis == alone.diagnosis
+
+
+def test_with_a_reference_only_its_comparisons_are_made_and_adjusted_for(three):
+    y, of = three
+    forecasts = {name: normal(*each) for name, each in of.items()} | {"poor": normal(of["exact"][0] + 2, 2.2)}
+    found = up.compare(y, forecasts, clusters=None, reference="noisy")
+    scores = {name: scoringrules.crps_normal(y, *each) for name, each in of.items()}
+    assert {name for pair in found.pairs for name in (pair.first, pair.second)} == {*forecasts}
+    assert all("noisy" in (pair.first, pair.second) for pair in found.pairs)
+    for name in ("exact", "wide"):
+        each = scores[name] - scores["noisy"]
+        error = each.std(ddof=1) / np.sqrt(240)
+        p = min(1, 3 * 2 * t.sf(abs(each.mean()) / error, 239))
+        difference = found.between(name, "noisy")["crps"]
+        assert difference.adjusted_p_value == pytest.approx(p, rel=1e-6)
+        half = t.ppf(1 - 0.05 / 6, 239) * error
+        assert difference.interval == pytest.approx([each.mean() - half, each.mean() + half], rel=1e-6)
+    for name, each in found.skill.items():
+        if name != "noisy":
+            low, high = each.value.interval
+            assert (low > 0 or high < 0) == found.significant(found.between(name, "noisy")["crps"])
+            assert each.confidence == pytest.approx(1 - 0.05 / 3)
+    text = " ".join(found.to_text(columns=400).split())
+    assert "adjusted for 3 comparisons with noisy" in text
+    with pytest.raises(up.InputError, match="each compared with 'noisy' alone"):
+        found.between("exact", "wide")
+
+
+def test_the_verdict_names_the_reference_first(three):
+    y, of = three
+    forecasts = {name: normal(*each) for name, each in of.items()} | {"poor": normal(of["exact"][0] + 2, 2.2)}
+    forecasts |= {f"twin {k}": normal(of["noisy"][0], 2.2 + 1e-6 * k) for k in range(5)}
+    forecasts["close"] = normal((y + of["exact"][0]) / 2, 1.2)
+    verdict = up.compare(y, forecasts, clusters=None, reference="noisy").verdict
+    by_crps, by_log_score, *_ = verdict.split(". By ")
+    better, worse, alike = by_crps.split("; ")
+    assert better == "By CRPS, close (p < 0.001) is better than noisy"
+    assert "poor (p < 0.001)" in worse
+    assert worse.endswith("worse than noisy")
+    assert "more are not distinguishable from noisy" in alike
+    assert by_log_score.startswith("log score")
+    with pytest.raises(up.InputError, match="'nosy' is none of the forecasters 'exact', 'noisy', 'wide', 'poor'"):
+        up.compare(y, forecasts, clusters=None, reference="nosy")
+
+
+def test_adjusted_tests_against_a_reference_keep_their_size():
+    """Of four forecasters as good as the reference, one is called better or worse in at most 5% of the comparisons."""
+    rng, runs, found = np.random.default_rng(4), 400, 0
+    of = [(f"f{k}", "reference") for k in range(4)]
+    means = read_distributions(np.zeros(40), normal(np.zeros(40), 1), {"clusters": None}).means
+    for _ in range(runs):
+        y, mean = rng.normal(size=40), rng.normal(0, 0.5, (5, 40))
+        scores = {name: {"crps": scoringrules.crps_normal(y, mean[k], 1.0)} for k, (name, _) in enumerate(of)}
+        scores["reference"] = {"crps": scoringrules.crps_normal(y, mean[4], 1.0)}
+        pairs = _differences(of, scores, means, 0.95)
+        found += min(each.differences["crps"].adjusted_p_value for each in pairs) < 0.05
+    assert 0.02 * runs < found < 0.08 * runs
 
 
 def test_rows_that_not_all_have_are_left_out_for_all_if_asked(three):

@@ -153,6 +153,36 @@ def test_order_of_levels_and_crossings_do_not_matter():
     assert next(sentence for _, sentence in one.notes) == "quantiles of 1 forecast cross; they were sorted."
 
 
+def test_members_that_are_no_draws_are_named(rng):
+    """Copies and the mean; not members that are dry alike, nor those that a few rows leave equal."""
+    draws = rng.gamma(2, 3, (80, 6)).round(1)
+    frame = pl.DataFrame(draws, schema=[f"m{k}" for k in range(6)])
+    assert Samples(frame).notes == ()
+    more = frame.with_columns(copy=pl.col("m2"), mean=pl.mean_horizontal(frame.columns).round(2))
+    (copied, said), (n, mean) = Samples(more.drop("mean")).notes + Samples(more.drop("copy")).notes
+    assert (copied, said) == (
+        80,
+        "members: column 'm2' and column 'copy' are equal in all rows. Leave one of them out.",
+    )
+    assert n == 80
+    assert mean.startswith("members: column 'mean' is the mean of the others. Leave it out")
+    assert "column 2 and column 6 are equal" in Samples(more.drop("mean").to_numpy()).notes[0][1]
+    dry = np.where(np.arange(80)[:, None] < 4, draws, 0.0)
+    assert not any("equal" in said for _, said in Samples(np.column_stack([dry, dry[:, 0]])).notes)
+
+
+@pytest.mark.parametrize("make", [Samples, lambda rows: Quantiles([0.1, 0.5, 0.9], np.sort(rows[:, :3], axis=1))])
+def test_numbers_that_may_mark_missing_values_are_asked_about(rng, make):
+    draws = rng.normal(10, 3, (60, 4))
+    coded = draws.copy()
+    coded[[3, 9], 1] = -999
+    far = "forecasts: -999 in 2 rows (3, 9; counted from 0), far below all others. Does it mark missing values?"
+    assert make(coded).notes[-1][1].startswith(far)
+    coded[:30] -= 400  # -999 is one of the others
+    for rows in (draws, coded[10:], rng.normal(-99, 30, (60, 4)).round()):
+        assert not any("missing values?" in said for _, said in make(rows).notes)
+
+
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_frames_name_the_levels(frame):
     values = frame({"0.9": [4.0, 5.0], "0.1": [1.0, 2.0]})

@@ -21,7 +21,7 @@ from unperplexed.forecasts import forecasts
 from unperplexed.kernels import devices as _devices
 from unperplexed.kernels.devices import DeviceColumns, device_columns, places
 from unperplexed.kernels.rows import Grid
-from unperplexed.tally import row_sample as _row_sample
+from unperplexed.tally import counter
 
 
 class CuPyArray(np.ndarray):
@@ -270,7 +270,7 @@ def test_what_comes_to_the_host(make, rng, monkeypatch, values):
     """Six numbers a row, the cells or distinct values of each block, and rows for the sample: not the probabilities."""
     monkeypatch.setattr(_devices, "COUNTED_ELEMENTS", 1 << 17)
     monkeypatch.setattr(_devices, "BLOCK_ELEMENTS", 1 << 17 if values else 1 << 12)
-    monkeypatch.setattr(_row_sample, "ROOM", 3000)
+    monkeypatch.setattr(counter, "ROOM", 3000)
     y, p = softmax_forecasts(rng, 2620, 300, dtype="f4")
     if values:
         p = rng.multinomial(values, p / p.sum(axis=1, keepdims=True)).astype("f4") / np.float32(values)

@@ -13,7 +13,7 @@ from unperplexed import InputError
 from unperplexed.describe.texts import position_chart, position_text, profile_table
 from unperplexed.language_models import Question, Text, TextTally, assess_texts, text_tally
 from unperplexed.language_models.clustered_ratios import RatioSums
-from unperplexed.language_models.text_result import PositionLoss
+from unperplexed.language_models.text_comparison import PositionLoss
 from unperplexed.statistics import generalized_mean
 from unperplexed.statistics.intervals import Dependence, Interval, uncertain_mean
 

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
-from unperplexed.maps.pit import PitCells, PitMap, log_mass
-from unperplexed.maps.pit_average import Bernstein, PitAverage, PitCurve, PitFits
+from unperplexed.maps.pit import Bernstein, PitAverage, PitCells, PitCurve, PitFits, PitMap, log_mass
 
 SHARES = {"shift+scale": 0.3, "all": 0.5, "bernstein": 0.2}
 

@@ -138,6 +138,57 @@ def test_forecasts_of_several_steps_are_watched_in_phases():
     assert alarms >= 1
 
 
+def gross(ahead, periods, bias=4.0):
+    """Watch forecasts with a gross bias, which overlap with those of so many periods."""
+    y = np.random.default_rng(0).normal(bias, 1, periods * 40)
+    issued, forecast = np.repeat(np.arange(periods), 40), quantiles(np.zeros(y.size), np.ones(y.size))
+    return up.monitor(y, forecast, time=issued, issued=issued, target_date=issued + ahead)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_a_watch_says_when_even_a_gross_error_could_not_have_shown(ahead):
+    found = gross(ahead, 60)
+    first = int(found.alarm.period) + 1
+    assert first - ahead <= found.earliest <= first
+    text = " ".join(gross(ahead, first - 1).to_text(columns=200).split())
+    assert f"this watch sees little: {'forecasts reach 3 periods ahead, so ' * (ahead > 1)}even a gross error" in text
+    assert f"takes about {found.earliest} periods to show" in text
+    assert "assess tests whether that is chance" in text
+    assert ("--by horizon watches each step" in text) == (ahead > 1)
+
+
+def test_a_verdict_without_alarm_has_the_figures_of_assess():
+    issued, target, z = ahead(0, periods=12)
+    y, forecast = z + 1, quantiles(np.zeros(z.size), np.ones(z.size))
+    windows = {"issued": issued, "target_date": target}
+    found, assessed = up.monitor(y, forecast, time=issued, **windows), up.assess(y, forecast, **windows)
+    assert found.sees_little
+    assert "No evidence" not in found.to_text()
+    assert (found.whole.bias, found.whole.width) == pytest.approx((assessed.bias.value, assessed.width.value))
+    assert f"look {assessed.bias.value:.2f} spreads too low" in " ".join(found.to_text().split())
+
+
+def test_long_watches_and_single_rows_keep_the_plain_verdict():
+    day, y, m, s = days(3)
+    assert "No alarm in 45 periods." in up.monitor(y, quantiles(m, s), time=day).to_text()
+    assert (
+        "No evidence of miscalibration"
+        in up.monitor(y[:90], normals(m[:90], s[:90]), time=day[:90], clusters="none").to_text()
+    )
+
+
+def test_thousands_of_periods_and_hours_that_come_again_are_refused(tmp_path, capsys):
+    n = 4001
+    with pytest.raises(up.InputError, match="4,001 periods of 1 forecast are too many"):
+        up.monitor(np.zeros(n), normals(np.zeros(n), np.ones(n)), time=np.arange(n))
+    path = tmp_path / "price.csv"
+    path.write_text("hour,y,mu\n2026-01-01 00:00:00,1,2\n2026-01-01 01:00:00,1,2\n")
+    command = ["monitor", str(path), "--truth", "y", "--distribution", "normal", "mean=mu", "sd=1", "--time"]
+    for part in ("hour", "weekday"):
+        assert main([*command, f"hour:{part}"]) == 2
+        assert f"each {part} comes again and again" in capsys.readouterr().err
+
+
 def test_groups_have_as_many_phases_as_their_forecasts_reach_ahead():
     issued, target, z = ahead(0, periods=20)
     windows = {"issued": issued, "target_date": target}

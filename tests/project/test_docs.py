@@ -55,7 +55,7 @@ def test_rows_that_are_known():
     """Literally, since the tables are made from what they are held against."""
     assert "| `-q`, `--quiet` | all commands: print nothing but errors, and JSON if asked for |" in PAGE
     assert "| `--costs fp=COST fn=COST ...` | `decide`: cost of a false positive and a false negative" in PAGE
-    jobs = "number of threads that count; -1: one for each processor, -2: one less (default: 1)"
+    jobs = "number of threads that count; -1: one for each processor, -2: one less (default: 1); not for distributions"
     assert f"| `--jobs N` | `assess`, `check`, `monitor`, `tally`: {jobs} |" in PAGE
     assert "| `--folds K` | `pool`: number of cross-validation folds (default: 5) |" in PAGE
     assert "For `recalibrate`, unless the row names other commands." in PAGE

@@ -64,10 +64,22 @@ def test_fitted_weights_have_the_smallest_score_and_are_cross_fitted(forecasts):
     assert best < min(up.scores.weighted_interval_score(y, one) for one in each.values())
     held_out = up.scores.weighted_interval_score(y, found.forecast)
     assert best < held_out < score("equal")
-    here = np.arange(400) * 5 // 400 == 2
+    here, day = np.arange(400) * 5 // 400 == 2, np.arange(400)
+    timed = up.pool(y, each, issued=day, target_date=day + 1)  # in folds that are stretches of time
     rest = up.pool(y[~here], {name: one.subset(~here) for name, one in each.items()}, clusters=None)
     alone = up.pool(None, {name: one.subset(here) for name, one in each.items()}, weights=rest.weights)
-    assert found.forecast.values[here] == pytest.approx(alone.forecast.values, abs=1e-4)
+    assert timed.forecast.values[here] == pytest.approx(alone.forecast.values, abs=1e-4)
+
+
+def test_the_order_of_rows_does_not_matter(forecasts, rng):
+    """Nor does a trend: folds of rows without times are random, as those of maps are."""
+    y, each = forecasts
+    order = rng.permutation(400)
+    found, other = (
+        up.pool(y[rows], {name: one.subset(rows) for name, one in each.items()}, clusters=None).forecast.values
+        for rows in (np.arange(400), order)
+    )
+    assert other == pytest.approx(found[order], abs=1e-4)
 
 
 def test_rows_without_an_outcome_are_pooled_too(forecasts):

@@ -10,8 +10,7 @@ from scipy.stats import norm
 
 import unperplexed as up
 from unperplexed._lib.errors import InputError
-from unperplexed.maps.pit import PitMap
-from unperplexed.maps.pit_average import PitAverage
+from unperplexed.maps.pit import PitAverage, PitMap
 from unperplexed.recalibration.recalibrator import Recalibrator
 from unperplexed.scores.distributions.rules import crps_rows
 

@@ -12,7 +12,7 @@ from unperplexed.calibration.diagnosis.kinds import KINDS, certainty, rows, shap
 from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
 from unperplexed.cli.parser import main
 from unperplexed.language_models import GradedAnswers, leaderboard
-from unperplexed.recalibration.fitting import METHODS
+from unperplexed.recalibration.group_rows import METHODS
 from unperplexed.report.explanations import _groups, terms_document
 from unperplexed.report.terminal import text
 from unperplexed.results import Finding
@@ -240,6 +240,16 @@ def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
         ("how many rows", "Sample size"),
         ("rows", "A few surprising outcomes"),
         ("number of rows", "Sample size"),
+        ("crps", "CRPS, fair CRPS and WIS"),
+        ("fair CRPS", "CRPS, fair CRPS and WIS"),
+        ("weighted_interval_score", "CRPS, fair CRPS and WIS"),
+        ("ranked_probability_score", "CRPS, fair CRPS and WIS"),
+        ("coverage", "Coverage and width factor"),
+        ("width factor", "Coverage and width factor"),
+        ("climatology", "Climatology"),
+        ("effective_rows", "Effective sample size"),
+        ("design effect", "Effective sample size"),
+        ("evidence", "Evidence"),
     ],
 )
 def test_words_of_other_fields_find_their_explanation(words, term):

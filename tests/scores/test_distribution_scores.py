@@ -12,10 +12,8 @@ from scipy.integrate import quad
 from unperplexed import InputError
 from unperplexed.forecasts.distributions.distribution import Distribution
 from unperplexed.forecasts.distributions.ordered import Ordered
+from unperplexed.forecasts.distributions.partitions import Quantiles, Samples
 from unperplexed.forecasts.distributions.pit import PIT
-from unperplexed.forecasts.distributions.quantiles import Quantiles
-from unperplexed.forecasts.distributions.samples import Samples
-from unperplexed.kernels import quantile_loss as quantile_loss_module
 from unperplexed.kernels.compiled import kernel
 from unperplexed.scores import (
     crps,
@@ -26,11 +24,12 @@ from unperplexed.scores import (
     threshold_weighted_crps,
     weighted_interval_score,
 )
+from unperplexed.scores.distributions import rules as rules_module
 from unperplexed.scores.distributions.closed_forms import closed_crps
-from unperplexed.scores.distributions.functions import distribution_row_scores
 from unperplexed.scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     crps_rows,
+    distribution_row_scores,
     distribution_score_named,
     scores_that_apply,
     threshold_weighted_crps_rows,
@@ -180,9 +179,9 @@ def test_atoms_mix_with_their_family(name, rng):
 @pytest.mark.parametrize("shape", [(1, 1), (7, 1), (8, 23), (2051, 3)])
 def test_quantile_losses_without_the_kernel_are_the_same_to_the_last_digit(shape, dtype, monkeypatch, rng):
     values, y, levels = rng.normal(size=shape).astype(dtype), rng.normal(size=shape[0]), rng.uniform(size=shape[1])
-    compiled = quantile_loss_module.quantile_losses(y, values, levels)
-    monkeypatch.setattr(quantile_loss_module, "_kernel", None)
-    assert (quantile_loss_module.quantile_losses(y, np.asfortranarray(values), levels) == compiled).all()
+    compiled = rules_module.quantile_losses(y, values, levels)
+    monkeypatch.setattr(rules_module, "_kernel", None)
+    assert (rules_module.quantile_losses(y, np.asfortranarray(values), levels) == compiled).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from real_data import DATA
-from unperplexed.forecasts.distributions.quantiles import Quantiles
-from unperplexed.forecasts.distributions.samples import Samples
+from unperplexed.forecasts.distributions.partitions import Quantiles, Samples
 from unperplexed.scores import crps, weighted_interval_score
 
 EXAMPLES = DATA / "scoringutils_examples"

@@ -13,10 +13,10 @@ from scipy.stats import norm, poisson, t
 
 import unperplexed as up
 from unperplexed.assessment.pit_shares import PitShares
-from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
-from unperplexed.calibration.diagnosis.pit_scored import PitScored
+from unperplexed.calibration.diagnosis.pit_search import PitScored
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.cli.parser import main
 from unperplexed.forecasts.distributions.pit_rows import PitRows
 from unperplexed.monitoring.hypotheses import scores
@@ -153,7 +153,7 @@ def test_scores_of_periods_are_those_of_the_reference(reference, rng):
 def test_two_seasons_of_flu_forecasts_are_watched_by_horizon(capsys):
     """Of four horizons that overlap the shortest tells most: it alone is named."""
     files = ["--hub", str(HUB / "CEPH-Rtrend_fluH.parquet"), "--target-data", str(HUB / TARGET)]
-    assert main(["monitor", *files, "--time", "reference_date", "--by", "horizon"]) == 1
+    assert main(["monitor", *files, "--by", "horizon"]) == 1  # periods are the times of issue
     text = " ".join(capsys.readouterr().out.split())
     assert "Calibration broke: most probably on 2023-12-02" in text
     assert "Group '0': too narrow. When The alarm came after 2025-01-11." in text

@@ -12,8 +12,8 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
 import unperplexed as up
-from unperplexed.calibration.dependent_means import RowMeans
 from unperplexed.calibration.diagnosis.row_groups import Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.cli.parser import main
 from unperplexed.recalibration.recalibrator import Recalibrator
 from unperplexed.scores.distributions.rules import crps_rows

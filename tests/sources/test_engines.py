@@ -1,5 +1,6 @@
 """Every engine gives the tally of one pass over all rows, and the same errors, wherever the rows lie."""
 
+import json
 import os
 import signal
 import sys
@@ -250,6 +251,51 @@ def test_sections(engine, folder, capsys):
         assert main([*words, "--resamples", "0", "--show", "profile", "scores", "calibration"]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory):
+    """Ensembles in wide tables of two formats, with weights; and the same as lines."""
+    path = tmp_path_factory.mktemp("distributions")
+    for k, n in enumerate([40, 1, 300]):
+        rng = np.random.default_rng(k)
+        members = {f"m{at}": rng.normal(size=n).round(2) for at in range(7)}
+        rows = pl.DataFrame(
+            {"case": np.arange(n), "y": rng.normal(0, 2, n).round(2), "w": rng.uniform(size=n), **members}
+        )
+        rows.write_csv(path / f"{k}.csv") if k else rows.write_parquet(path / "0.parquet")
+        rows.unpivot([*members], index=["case", "y", "w"], variable_name="m").write_csv(
+            path / f"{k}.tsv", separator="\t"
+        )
+    return path
+
+
+@pytest.mark.parametrize("words", [["?.[cp]*", "--samples", "m?"], ["?.tsv", "--samples", "m=value"]])
+def test_distributions_give_the_tally_of_local(engine, distributions, words, tmp_path, monkeypatch, capsys):
+    """In any engine, and by lines as by columns; an assessment by an engine is that of this tally."""
+    monkeypatch.chdir(distributions)
+    words = [*words, "--truth", "y", "--weight", "w"]
+    for name in ("local", engine.name):
+        assert main(["tally", *words, "--engine", name, "-o", f"{tmp_path}/{name}.tally", "-q"]) == 0
+    assert (tmp_path / f"{engine.name}.tally").read_bytes() == (tmp_path / "local.tally").read_bytes()
+    if "tsv" in words[0]:
+        return
+    printed = []
+    for asked in ([*words, "--engine", engine.name], [f"{tmp_path}/local.tally"]):
+        capsys.readouterr()
+        assert main(["assess", *asked, "--json", "-"]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1]
+    pl.DataFrame({"y": [0.0], "w": [1.0], **{f"m{k}": ["a"] for k in range(7)}}).write_csv("3.csv")
+    said = []
+    for name in ("local", engine.name):
+        assert main(["tally", *words, "--engine", name, "-o", f"{tmp_path}/bad.tally"]) == 2
+        said.append(capsys.readouterr().err)
+    (distributions / "3.csv").unlink()
+    assert said[0] == said[1]
+    assert "3.csv: column 'm0' is not a number at row 0" in said[0]
+    assert main(["tally", "--hub", ".", "--truth", "y", "--engine", engine.name, "-o", f"{tmp_path}/bad.tally"]) == 2
+    assert "files of a hub are read together" in capsys.readouterr().err
 
 
 def bad_probability(frame):

@@ -1,6 +1,7 @@
 """Predictive distributions read from files: the same whatever their form, on real data, and bad input."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +287,60 @@ def test_outcomes_are_matched_once_whatever_spells_the_keys(tmp_path, wide):
     pl.concat([known, known.head(3)]).drop("as_of").write_csv(truth)
     with pytest.raises(InputError, match=r"truth.csv: a second outcome of the same site and date in 3 rows \(120, 121"):
         read(path, "quantiles", "level=value", truth=None, target_data=str(truth), target_date="target_end_date")
+
+
+def test_leading_zeros_that_one_side_has_lost(tmp_path, wide):
+    """'06' is 6 in a file that took codes for numbers; where zeros tell codes apart, they are left."""
+    path, truth = tmp_path / "f.csv", tmp_path / "truth.csv"
+    known = wide.select("day", "site", pl.col("y").alias("value"))
+    bare = pl.col("site").str.replace("^0", "")
+    settings = {"truth": None, "target_data": str(truth)}
+    for forecasts, outcomes in ((long_of(wide).with_columns(bare), known), (long_of(wide), known.with_columns(bare))):
+        forecasts.drop("y").write_csv(path)
+        outcomes.write_csv(truth)
+        found = read(path, "quantiles", "level=value", **settings)
+        assert len(found.y) == 120
+        assert "site: leading zeros are in one of the files only" in " ".join(sentence for _, sentence in found.notes)
+        assert found.y.sum() == pytest.approx(wide["y"].sum())
+    long_of(wide).with_columns(bare).drop("y").write_csv(path)
+    pl.concat([known, known.with_columns(bare)]).write_csv(truth)
+    found = read(path, "quantiles", "level=value", **settings)
+    assert (len(found.y), len(found.notes)) == (120, 0)
+
+
+def test_wide_tables_are_counted_batch_by_batch(tmp_path, wide, expected, monkeypatch):
+    """To the bytes of the rows in memory; rows that are dropped are counted, those of a whole batch too."""
+    from unperplexed import Quantiles, Tally
+    from unperplexed.sources import predictive, readers, tables
+
+    spoiled(wide, "q0.5", [*range(40, 60), 7], None).write_parquet(tmp_path / "f.parquet", row_group_size=20)
+    monkeypatch.setattr(readers, "BATCH_ROWS", 20)
+    sizes, rows = [], tables._rows
+    monkeypatch.setattr(tables, "_rows", lambda *given: sizes.append(given[1].n_rows) or rows(*given))
+    selection = PredictiveSelection("quantiles", ["q*"], "y", weight="w")
+    found = predictive.count_distributions([str(tmp_path / "f.parquet")], selection, DROP)
+    assert sizes == [20] * 6
+    left = [at for at in range(120) if not (40 <= at < 60 or at == 7)]
+    of_rows = Tally.of(expected[1][left], Quantiles(LEVELS, expected[0][left]), sample_weight=wide["w"][left])
+    assert found.left_out == 21
+    assert replace(found, left_out=0).to_bytes() == of_rows.to_bytes()
+    with pytest.raises(InputError, match=r"f.parquet: the forecast has a number missing in 1 row \(7"):
+        predictive.count_distributions([str(tmp_path / "f.parquet")], selection, FileReading())
+    spoiled(wide, "q0.5", [*range(120)], None).write_parquet(tmp_path / "f.parquet")
+    with pytest.raises(InputError, match="f.parquet: a number is missing in all of 120 rows. None is left"):
+        predictive.count_distributions([str(tmp_path / "f.parquet")], selection, DROP)
+
+
+def test_members_that_a_pattern_takes_are_said(tmp_path, wide):
+    wide.with_columns(mode=pl.lit("a"), m1=pl.col("mean") + 1).write_csv(tmp_path / "f.csv")
+    said = []
+    with pytest.raises(InputError, match="column 'mode' is not a number"):
+        read_distributions(
+            [str(tmp_path / "f.csv")], PredictiveSelection("samples", ["m*"], "y"), FileReading(), said.append
+        )
+    assert said == ["members by the names of columns: 'mean', 'mode', 'm1'"]
+    with pytest.raises(InputError, match="column 'm1' is named twice; name each member once"):
+        read(tmp_path / "f.csv", "samples", "m1", "m*")
 
 
 def spoiled(wide, column, rows, value):

@@ -9,7 +9,7 @@ import pytest
 from helpers import softmax_forecasts
 from unperplexed import Forecasts, InputError, Tally
 from unperplexed.scores import score_named
-from unperplexed.tally import adding
+from unperplexed.tally import state
 
 ALL = ("classes", "predictions", "shards", "surprises", "diagnosis")
 
@@ -33,7 +33,7 @@ def test_a_few_at_a_time(monkeypatch, rng, classes, few):
     tallies = some_tallies(rng, classes)
     assert {tally.exact for tally in tallies} == {True, False}
     expected = reduce(add, tallies).to_bytes()
-    monkeypatch.setattr(adding, "_AT_ONCE", few)
+    monkeypatch.setattr(state, "_AT_ONCE", few)
     for _ in range(3):
         order = rng.permutation(len(tallies))
         assert Tally.merged(tallies[at] for at in order).to_bytes() == expected
@@ -104,10 +104,10 @@ def test_any_of_many_that_does_not_belong_is_refused(rng):
 
 def test_large_ones_are_added_up_fewer_at_a_time(monkeypatch, rng):
     tallies = [Tally.of([1, 0], [0.8, 0.3])] * 7  # of four entries
-    monkeypatch.setattr(adding, "_AT_ONCE", 3)
-    assert [len(some) for some in adding.batches(tallies)] == [3, 3, 1]
-    monkeypatch.setattr(adding, "_ENTRIES", 7)
-    assert [len(some) for some in adding.batches(tallies)] == [2, 2, 2, 1]
+    monkeypatch.setattr(state, "_AT_ONCE", 3)
+    assert [len(some) for some in state.batches(tallies)] == [3, 3, 1]
+    monkeypatch.setattr(state, "_ENTRIES", 7)
+    assert [len(some) for some in state.batches(tallies)] == [2, 2, 2, 1]
 
 
 @pytest.mark.parametrize(("p", "q"), [([0.60001, 0.2], [0.60002, 0.2]), ([1.0, 0.0], [1.0, 0.0])])

@@ -16,8 +16,7 @@ from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNTOLD
 from unperplexed.tally import class_sums as _class_sums
-from unperplexed.tally.class_row_sums import add_by_class
-from unperplexed.tally.class_sums import ClassSums, ClassSumsCounter, layout, length
+from unperplexed.tally.class_sums import ClassSums, ClassSumsCounter, add_by_class, layout, length
 
 MORE = ["diagnosis"]
 

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 import unperplexed as up
 from unperplexed.cli.parser import main
-from unperplexed.tally import pit_cells
+from unperplexed.tally import distributions as cells
 from unperplexed.tally.serialization import MAGIC, VERSION
 
 LEVELS = np.array([0.01, 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975, 0.99])
@@ -82,22 +82,22 @@ def test_any_order_and_split_gives_the_same_bytes(data):
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
     parts = np.split(places, cuts)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pit_cells, "MOST_CELLS", data.draw(st.sampled_from([5, FEW])))
+        patched.setattr(cells, "MOST_CELLS", data.draw(st.sampled_from([5, FEW])))
         whole = up.Tally.of(y, forecast, **options)
         tallies = [part(y, forecast, rows, **options) for rows in parts if len(rows)]
         one_by_one, together = sum(tallies, up.Tally()), up.Tally.merged(tallies[::-1])
-    assert whole.cells.keys.shape[1] <= FEW or whole.cells.grid == len(pit_cells._GRIDS) - 1
+    assert whole.cells.keys.shape[1] <= FEW or whole.cells.grid == len(cells._GRIDS) - 1
     assert one_by_one.to_bytes() == together.to_bytes() == whole.to_bytes()
     assert up.Tally.from_bytes(whole.to_bytes()).to_bytes() == whole.to_bytes()
 
 
-@pytest.mark.parametrize("grid", range(len(pit_cells._GRIDS) - 1))
+@pytest.mark.parametrize("grid", range(len(cells._GRIDS) - 1))
 def test_a_coarser_grid_has_each_cell_of_a_finer_one_in_one(grid):
     y, forecast = made("normal", 3, 2_000)
-    tally, places = up.Tally.of(y, forecast), pit_cells.Places(None)
-    fine = pit_cells.coarse(tally.cells.keys, grid, places)
-    by_step = pit_cells.coarse(fine, grid + 1, places)
-    np.testing.assert_array_equal(by_step, pit_cells.coarse(tally.cells.keys, grid + 1, places))
+    tally, places = up.Tally.of(y, forecast), cells.Places(None)
+    fine = cells.coarse(tally.cells.keys, grid, places)
+    by_step = cells.coarse(fine, grid + 1, places)
+    np.testing.assert_array_equal(by_step, cells.coarse(tally.cells.keys, grid + 1, places))
     assert len(np.unique(by_step, axis=1).T) <= len(np.unique(fine, axis=1).T)
 
 
@@ -146,7 +146,7 @@ def test_size_is_bounded_and_extremes_are_kept():
     y, centre, spread = rows(7, 60_000)
     y[:3] = centre[:3] + 60 * spread[:3]
     tally = up.Tally.of(y, up.Distribution("normal", mean=centre, sd=spread))
-    assert tally.cells.keys.shape[1] <= pit_cells.MOST_CELLS
+    assert tally.cells.keys.shape[1] <= cells.MOST_CELLS
     assert tally.n_rows == 60_000
     assert "certainty" in up.assess(tally).diagnosis.errors
     huge = 10.0 ** rng.uniform(-90, 90, 5_000)

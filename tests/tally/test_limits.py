@@ -15,7 +15,7 @@ from unperplexed import InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Notes
 from unperplexed.kernels.rows import moments
 from unperplexed.tally import serialization
-from unperplexed.tally.limits import (
+from unperplexed.tally.sections import (
     MOST_PAIRS,
     check_counts,
     check_values,

@@ -10,7 +10,7 @@ from unperplexed import InputError, Tally, calibration_test
 from unperplexed.calibration.null_samples import calibrated
 from unperplexed.calibration.resampling import coarse_counts
 from unperplexed.kernels.rows import COARSE
-from unperplexed.tally.row_sample import ROOM, _nth_distinct
+from unperplexed.tally.counter import ROOM, _nth_distinct
 
 
 def forecasts(rng, n, classes):

@@ -195,6 +195,14 @@ def spells_number(text: str | bytes) -> bool:
     return text.strip().isascii() and (b"_" if isinstance(text, bytes) else "_") not in text  # type: ignore[operator]
 
 
+def one_number(value: Any) -> float:
+    """Read a number; NaN for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return np.nan
+
+
 def floats(data: Any, name: str, first_row: int = 0) -> Floats:
     """Numbers of any supported kind as float64, without a copy where they are that already."""
     return numbers(as_array(data), name, first_row).astype(np.float64, copy=False)

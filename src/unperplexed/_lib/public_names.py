@@ -23,7 +23,7 @@ _ELSEWHERE = {
     "reliability_diagram": "assess(y_true, y_prob).plot()",
     "reliability_curve": "assess(y_true, y_prob).plot(), or its .curve and .bins",
     "plot": "assess(y_true, y_prob).plot()",
-    "CalibrationDisplay": "unperplexed.integrations.sklearn_displays.AssessmentDisplay",
+    "CalibrationDisplay": "unperplexed.integrations.sklearn.AssessmentDisplay",
     "net_benefit": "decision_curve",
     "dca": "decision_curve",
     "temperature_scaling": 'Recalibrator("temperature")',

@@ -18,7 +18,7 @@ from ..calibration.estimators import Estimate, Estimator
 from ..calibration.undeclared import read_rows
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, AssessedReading, SearchedReading, is_predictive, reads
+from ..forecasts.reading import SEARCHED, AssessedReading, PredictiveOptions, is_predictive, reads
 from ..report.result import frames_as_input
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -43,7 +43,7 @@ from .intervals import profile_of_tally
 from .remedy import PythonLine
 from .result import Assessment
 from .risk_profile import sensitivity_of_points
-from .settings import AssessmentSettings, Auto, Source, skill_against
+from .settings import AssessmentSettings, AssessOptions, Auto, Source, skill_against
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
@@ -54,30 +54,10 @@ _SAME = 1e-6
 
 
 @overload
-def assess(
-    y_true: Any,
-    y_prob: Predictive,
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    **reading: Unpack[AssessedReading],
-) -> DistributionAssessment: ...
+def assess(y_true: Any, y_prob: Predictive, **options: Unpack[PredictiveOptions]) -> DistributionAssessment: ...
 @overload
 def assess(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    measured: str | Estimator = "shrunk-isotonic",
-    view: View | Auto = "auto",
-    floor: Floor = DEFAULT_FLOOR,
-    confidence: float = 0.95,
-    resamples: int = 400,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    **reading: Unpack[SearchedReading],
+    y_true: Any, y_prob: Any = None, *, n_jobs: int | None = None, **options: Unpack[AssessOptions]
 ) -> Assessment: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -11,10 +10,10 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import ByValue
 from ..calibration.distribution_rows import DistributionRows
-from ..forecasts.distributions.samples import Samples
+from ..forecasts.distributions.partitions import Samples
 from ..recalibration.distributions import fit_distributions
 from ..recalibration.gain import Gain
-from ..scores.distributions.rules import crps_rows, distribution_score_named
+from ..scores.distributions.rules import distribution_score_named
 from ..statistics.intervals import Metric
 
 _SCORED = 20_000
@@ -32,11 +31,17 @@ class DistributionRemedy(ByValue):
     gain: Gain
     """Log score before and after, and their difference, at the resolution of the forecasts."""
     score: str
-    """Name of the score that is told first; "" of PIT values, which have none."""
+    """Name of the score that is told first; "" of PIT values, which have none. Of members the plain CRPS, as these are
+    no draws any more once they are moved."""
     after: float
     """This score after recalibration. Smaller is better."""
     saved: Metric
-    """By how much recalibration lowers it: its calibration part. Larger is better. Of ensembles by the plain CRPS."""
+    """By how much recalibration lowers it: its calibration part. Larger is better."""
+
+    @property
+    def before(self) -> float:
+        """This score before recalibration."""
+        return self.after + self.saved.value
 
 
 def remedy_of_distributions(
@@ -63,11 +68,12 @@ def remedy_of_distributions(
     if found.gain is None or found.held_out is None:
         return None
     saved, n = Metric(math.nan), possible.rows.n
+    if isinstance(rows.forecast, Samples):
+        score = "plain_crps"
+        before = rows.means.mean(distribution_score_named(score).rows(rows.y, rows.forecast))
     if score:
         some = np.unique(np.linspace(0, n - 1, min(n, _SCORED)).astype(np.int64))
         part, rule = possible.only(some), distribution_score_named(score).rows
-        if isinstance(part.forecast, Samples):  # which are no draws any more once they are moved
-            rule = partial(crps_rows, fair=False)
         change = rule(part.y, part.forecast) - found.held_out.scored(rule, possible.y, possible.forecast, some)
         saved = part.means.metric(change, confidence)
     advised = found.gain.significant and found.identity <= 0.5

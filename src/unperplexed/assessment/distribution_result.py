@@ -17,7 +17,7 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
 from ..forecasts.labels import Label
 from ..report.result import JsonResult, picture
-from ..statistics.intervals import Interval, Metric
+from ..statistics.intervals import Interval, Metric, alpha_of
 from .flat import flat_metrics
 
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ class DistributionAssessment(JsonResult):
     """By how many spreads forecasts are too low, fitted beside the width; 0 is best."""
     width: Metric
     """How many times as wide intervals should be; 1 is best."""
+    median_spread: float
+    """Median predicted spread (interquartile range / 1.349), in the unit of the outcomes; NaN if unknown."""
     cost_interval: Interval
     """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars
@@ -244,8 +246,9 @@ class DistributionAssessment(JsonResult):
         Returns
         -------
         dict of str to float or None
-            ``coverage_80``, ``coverage_80.lower``, ``coverage_80.upper``, ``crps``, ``bias``, ``width``, ``cost`` and
-            so on; ``too-narrow`` and the other words are 1 or 0. None stands for what is not known.
+            ``coverage_80`` (of an ensemble ``coverage_all_members`` too), ``coverage_80.lower``, ``coverage_80.upper``,
+            ``crps``, ``bias``, ``width``, ``cost`` and so on; ``too-narrow`` and the other words are 1 or 0. None
+            stands for what is not known.
 
         Examples
         --------
@@ -271,6 +274,8 @@ class DistributionGroup(ByValue):
     key: Key
     """What it has in each of the columns."""
     assessment: DistributionAssessment
+    adjusted_p_value: float
+    """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
 @dataclass(frozen=True)
@@ -282,12 +287,20 @@ class DistributionBreakdown(JsonResult):
     by: tuple[str, ...]
     """Names of the columns of groups."""
     groups: tuple[DistributionGroup, ...]
-    """The groups of two rows or more, in their order."""
+    """The groups of two rows or more."""
+    sort: str = "group"
+    """What they are sorted by, as in `assess_by`."""
 
     @property
     def verdict(self) -> str:
         """What is wrong with all rows together, in a sentence."""
         return self.whole.verdict
+
+    @property
+    def worst(self) -> DistributionGroup | None:
+        """The costliest of the groups that are miscalibrated by their adjusted p-values; None without any."""
+        found = [each for each in self.groups if each.adjusted_p_value < alpha_of(self.whole.confidence)]
+        return max(found, key=lambda each: each.assessment.cost, default=None)
 
     def __getitem__(self, key: Value | Key) -> DistributionAssessment:
         """Return the assessment of a group by its value, or by a tuple of its values."""
@@ -315,5 +328,9 @@ class DistributionBreakdown(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        groups = [{"key": list(each.key), **each.assessment.to_dict()} for each in self.groups]
-        return {"verdict": self.verdict, "whole": self.whole.to_dict(), "by": list(self.by), "groups": groups}
+        groups = [
+            {"key": list(each.key), "adjusted_p_value": each.adjusted_p_value, **each.assessment.to_dict()}
+            for each in self.groups
+        ]
+        named = {"by": list(self.by), "sort": self.sort, "worst": self.worst and list(self.worst.key)}
+        return {"verdict": self.verdict, "whole": self.whole.to_dict(), **named, "groups": groups}

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, listed
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
-from ..calibration.diagnosis.pit_scored import PitScored
-from ..calibration.diagnosis.pit_search import PARAMETERS
+from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
-from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
+from ..calibration.distribution_rows import FEWEST, DistributionRows, RowMeans, read_distributions
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, reference_scores, skill_against
@@ -47,7 +45,24 @@ if TYPE_CHECKING:
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
 
+_ALMOST_ALL, _OTHER_UNITS = 0.9, ("Almost all outcomes lie beyond the forecasts. Have both the same unit?",)
+"""Share of outcomes beyond the forecasts from which on something else is wrong than calibration, and what to ask."""
+
 _OF_A_TALLY = "A tally knows no clusters, surprising rows, climatology or groups: its rows count as independent."
+
+DistributionSort = Literal["group", "rows", "cost", "coverage", "bias", "width", "score", "skill"]
+
+_WORST: dict[DistributionSort, Callable[[DistributionAssessment], float]] = {
+    "group": lambda a: 0,
+    "rows": lambda a: a.n_rows,
+    "cost": lambda a: a.cost,
+    "coverage": lambda a: math.nan if a.told is None else abs(a.told.held.value - a.told.expected),
+    "bias": lambda a: abs(a.bias.value),
+    "width": lambda a: abs(math.log(a.width.value)) if a.width.value else math.inf,
+    "score": lambda a: next((each.value for each in a.scores.values()), math.nan),
+    "skill": lambda a: math.nan if a.skill is None else -a.skill.value.value,
+}
+"""What is largest in the group that comes first."""
 
 _MOST_GROUPS = 500
 """More groups are refused: each is diagnosed."""
@@ -87,9 +102,8 @@ def _mendable(rows: DistributionRows, found: DistributionAssessment) -> Distribu
     """Return the assessment with a way to its remedy, if anything was found."""
     if not found.diagnosis.findings:
         return found
-    score = next(iter(found.scores), "")
-    before = found.scores[score].value if score else math.nan
-    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before, found.confidence))
+    score, before = next(iter(found.scores.items()), ("", Metric()))
+    return replace(found, _remedy=partial(remedy_of_distributions, rows, score, before.value, found.confidence))
 
 
 def assess_distributions_by(
@@ -97,12 +111,14 @@ def assess_distributions_by(
     forecast: Predictive,
     by: Any,
     *,
+    sort: DistributionSort = "group",
     reference: Any = None,
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
     reading: Mapping[str, Any],
 ) -> DistributionBreakdown:
     """Assess predictive distributions by group; `assess_by` describes it. Groups of single rows are left out."""
+    check_choice("sort", sort, get_args(DistributionSort))
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
     if by is None:
         raise InputError("by: missing; name the columns whose values are the groups.")
@@ -112,12 +128,13 @@ def assess_distributions_by(
     places = {key: some for key, some in keys.groups() if len(some) >= FEWEST}
     if not places:
         raise InputError(f"by: each of the {len(keys.keys):,} groups has one row. Name a column with fewer values.")
-    groups = [
-        DistributionGroup(key, assessed(rows.only(places[key]), scored.only(places[key]), confidence))
-        for key in in_order([*places])
-    ]
+    keyed = in_order([*places])
+    found = [assessed(rows.only(places[key]), scored.only(places[key]), confidence) for key in keyed]
+    adjusted = holm(np.array([each.diagnosis.overall_p_value for each in found])).tolist()
+    order = np.argsort([-_WORST[sort](each) for each in found], kind="stable")  # which has NaN last
+    groups = tuple(DistributionGroup(keyed[at], found[at], adjusted[at]) for at in order)
     whole = _mendable(rows, assessed(rows, scored, confidence))
-    return DistributionBreakdown(whole, keys.names, tuple(groups))
+    return DistributionBreakdown(whole, keys.names, groups, sort)
 
 
 def _read(
@@ -158,8 +175,9 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     """Assess rows that were read and scored."""
     means, first = rows.means, next(iter(scored.values), None)
     thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
+    found = _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths)
     return replace(
-        _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths),
+        found,
         form=rows.forecast.form,
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
         skill=None
@@ -167,7 +185,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        notes=rows.notes,
+        notes=(*rows.notes, *_OTHER_UNITS * (found.beyond.count > _ALMOST_ALL * found.n_rows)),
         dependence=rows.search,
     )
 
@@ -218,6 +236,7 @@ def _described(
         density_ratio=None,
         bias=bias,
         width=width,
+        median_spread=math.nan if thresholds or widths is None else _median_spread(rows),
         cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap({} if thresholds else errors)),
         quantiles=shares.reliability(),
@@ -238,6 +257,10 @@ def _with_widths(
     """Say how wide central intervals are on average."""
     found = widths([(low, high) for _, low, high in shares.intervals()]).tolist()
     return tuple(replace(each, mean_width=width) for each, width in zip(coverage, found, strict=True))
+
+
+def _median_spread(rows: PitRows) -> float:
+    return math.nan if rows.log_spread is None else math.exp(float(np.median(rows.log_spread)))
 
 
 def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:

@@ -17,9 +17,9 @@ from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
+from ..statistics.definite import product
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric, wilson
 from ..statistics.means import t_quantile
-from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
 from .classes import Table

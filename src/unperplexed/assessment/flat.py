@@ -84,8 +84,10 @@ def named_metrics(a: Any, changes: Mapping[str, NamedMetric] | None) -> NamedMet
 
 def _of_numbers(a: Any) -> NamedMetrics:
     """Name those of predictive distributions of a number."""
-    known = {f"coverage_{100 * each.expected:.3g}": each.held for each in a.coverage} | dict(a.scores)
-    known |= {"bias": a.bias, "width": a.width} | ({} if a.skill is None else {"skill": a.skill.value})
+    known = {f"coverage_{100 * each.expected:.3g}": each.held for each in a.coverage}
+    if a.coverage and not a.coverage[-1].of_level:
+        known["coverage_all_members"] = known.popitem()[1]
+    known |= {**a.scores, "bias": a.bias, "width": a.width} | ({} if a.skill is None else {"skill": a.skill.value})
     if "weighted_interval_score" in known:
         known["wis"] = known["weighted_interval_score"]
     low, high = a.cost_interval

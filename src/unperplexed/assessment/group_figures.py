@@ -23,9 +23,8 @@ from ..forecasts.group_keys import Key
 from ..report.result import frames_alike
 from ..statistics.intervals import LEAST_WORTH
 from ..statistics.means import HEADLINE_ORDERS, Limit, apply_limit, floor_for, means_of_runs
-from ..tally.tallies import Tallies
+from ..tally.tallies import GroupedRows, Tallies
 from ..tally.tally import Tally
-from ..tally.waiting import GroupedRows
 from .assess import assess_tally
 from .intervals import profile_of_tally
 from .result import Assessment

@@ -20,13 +20,22 @@ from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats
 from ..calibration.clustered_test import independent_share
 from ..calibration.curve_band import rising_band
-from ..calibration.design_effect import Influences, growth, influences
 from ..calibration.estimators import measured_of_samples
 from ..calibration.resampling import CellCounts, coarse_counts, shown_counts
-from ..calibration.world_samples import Logs, WorldCells, WorldSamples, world_cells, world_samples
+from ..calibration.world_samples import (
+    Influences,
+    Logs,
+    WorldCells,
+    WorldSamples,
+    growth,
+    influences,
+    world_cells,
+    world_samples,
+)
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..kernels.curves import shrunk_isotonic_curve
 from ..scores.rules import score_named, score_reach
+from ..statistics.definite import product
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
 from ..statistics.means import (
     DEFAULT_FLOOR,
@@ -40,7 +49,6 @@ from ..statistics.means import (
     means_of_points,
     t_quantile,
 )
-from ..statistics.products import product
 from ..statistics.tails import normal_cdf
 from ..tally.tables import Cells
 from ..tally.tally import Tally

@@ -11,14 +11,14 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats, Ints
-from ..calibration.dependent_means import RowMeans
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored
+from ..calibration.distribution_rows import RowMeans
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
+from ..statistics.definite import product
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
-from ..statistics.products import product
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability
 
 _MOST = 20
@@ -97,7 +97,7 @@ class PitShares:
             return
         inside, members = self.edges[1:-1], self._members
         step = max(1, members // (2 * _MOST))
-        for at in range(inside.size // 2 - 1, -1, -step) if members else ():
+        for at in range((inside.size // 2 - 1) // step * step, -1, -step) if members else ():
             name = f"the inner {members - 2 * at} members" if at else f"all {members} members"
             yield name, float(inside[at]), float(inside[-1 - at])
         for low in inside[inside < 0.5][::-1] if not members else ():

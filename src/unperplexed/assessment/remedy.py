@@ -15,16 +15,16 @@ from .._lib.formatting import command_line, shell_word
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from ..calibration.diagnosis.diagnose import Chunks
+from ..calibration.diagnosis.gate import Scored
 from ..calibration.diagnosis.kinds.confidence import SWAPPED
 from ..calibration.diagnosis.line import calibration_line
 from ..calibration.diagnosis.result import Diagnosis, Finding
-from ..calibration.diagnosis.scored import Scored
 from ..forecasts.labels import Label, plain
 from ..forecasts.reading import SEARCHED
 from ..recalibration.gain import FEWEST_ROWS, Baseline, Gain
 from ..report.document import Python
+from ..statistics.definite import product
 from ..statistics.means import Limit, apply_limit, averages
-from ..statistics.products import product
 from ..tally.tables import Pairs
 from ..tally.tally import Tally
 from .column_names import ColumnNames

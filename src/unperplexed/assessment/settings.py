@@ -14,6 +14,7 @@ from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import Chunks, diagnosis_of_tally
 from ..calibration.diagnosis.result import Diagnosis
 from ..calibration.estimators import DEFAULT, Estimator, named_estimator
+from ..forecasts.reading import SearchedReading
 from ..statistics.intervals import LEAST_WORTH, Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, Limit, check_floor, floor_and_limit
 from ..tally.tally import VIEWS, Tally, View
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
 
 
 Auto = Literal["auto"]
+
+
+class AssessOptions(SearchedReading, total=False):
+    """What `assess` and `assess_by` take of class probabilities besides these and outcomes; `assess` describes them."""
+
+    reference: Any
+    metrics: Sequence[str]
+    measured: str | Estimator
+    view: View | Auto
+    floor: Floor
+    confidence: float
+    resamples: int
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,11 +26,10 @@ from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
-from ..statistics.products import product
+from ..statistics.definite import product
 from ..statistics.tails import skewed_sf
 from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
-from .diagnosis.gate import orthonormal
-from .diagnosis.scored import CELLS, information_time
+from .diagnosis.gate import CELLS, information_time, orthonormal
 
 LEVEL = 0.01
 """Of all columns, the order among them, together: how often one is flagged though rows are independent."""

@@ -12,15 +12,15 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
+from ..statistics.definite import product
 from ..statistics.intervals import Sampling, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, floor_for
-from ..statistics.products import product
 from ..tally.tally import EXACT_LIMIT, Tally, counted_for
 from .clustered_test import score_test
 from .diagnosis.diagnose import diagnose
 from .estimators import Estimator, measured_of_samples, named_estimator
 from .resampling import CellCounts, Sample, coarse_counts
-from .sampled_rows import ClassRows
+from .world_samples import ClassRows
 
 _AT_ONCE = 1 << 22
 """Probabilities that are drawn from at once, for the memory."""

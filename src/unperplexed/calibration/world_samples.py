@@ -1,9 +1,22 @@
-"""Samples from the two worlds of a tally, measured as the data were, and the cells that they are drawn in."""
+"""Samples from the two worlds of a tally, measured as the data were, and the cells that they are drawn in.
+
+By how much figures vary more than in independent rows of equal weight: where rows are in groups, or have weights.
+
+The first-order influence of a row on a measured figure is a sum over its pairs, which depends on the cell of a pair and
+on its outcome alone. So its variance is known both over shards of the rows and over independent rows.
+
+Samples of rows of more than two classes: one class is observed in each, and a row's other pairs come with it.
+
+Over the cells of what was observed the rows are one multinomial draw. What else the rows of an observed cell hold is on
+average known from those that a tally keeps, and varies about it as it does there. So a sample takes as long whatever
+the number of rows, and is one of rows, not of pairs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,14 +25,169 @@ from .._lib.arrays import run_starts
 from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
+from ..statistics.definite import product
 from ..statistics.means import Limit, apply_limit
-from ..statistics.products import product
+from ..tally.counter import ROOM
 from ..tally.tables import Pairs, grid_of
 from ..tally.tally import Tally, View
-from .estimators import Estimator, measured_of_samples
-from .resampling import positive_pairs
-from .sampled_rows import ClassRows, ClassWorld
+from .estimators import DEFAULT, Estimator, measured_of_samples
+from .resampling import CellCounts, positive_pairs
 from .worlds import Counts, Deviation, deviation, drawn_rows, log_means, two_curves
+
+_FEW = 30.0
+"""A count that is expected to be smaller is drawn as a Poisson one, not as a normal one."""
+
+_MANY = 16
+"""With more classes, products of a row's pairs are summed as products of matrices."""
+
+_PRIOR = 4.0
+"""So many pairs say that the probabilities of a row sum to 1 as they are."""
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Distinct rows of the kept sample, by coarse cell."""
+
+    count: Floats
+    """How often each row was kept."""
+    at: Ints
+    """Coarse cell of each of its probabilities, one row a row."""
+    size: int
+    """How many coarse cells there are."""
+    fine: Ints
+    """Coarse cell of each fine cell, from 0 and increasing."""
+    complete: bool
+    """Whether all rows are kept."""
+
+    def finer(self, codes: Ints) -> ClassRows:
+        """Give the same rows other fine cells."""
+        return replace(self, fine=np.unique(codes, return_inverse=True)[1])
+
+    @staticmethod
+    def of(tally: Tally, codes: Ints | None) -> ClassRows | None:
+        """Count kept rows in coarse cells, ``codes`` being those of the fine cells, increasing; None if none are kept.
+
+        So for two classes, of which one probability tells the other.
+        """
+        sample = tally.row_sample
+        if codes is None or sample is None or not sample.key.size:
+            return None
+        coarse, fine = np.unique(codes, return_inverse=True)
+        at = np.minimum(np.searchsorted(coarse, sample.cells), coarse.size - 1)
+        return ClassRows(sample.count, at, coarse.size, fine, tally.n_weighing <= ROOM // tally.n_classes)
+
+    @cached_property
+    def kept(self) -> Floats:
+        """How many probabilities are in each coarse cell, in all rows that were kept."""
+        return self.sums(np.broadcast_to(self.count[:, None], self.at.shape))
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """How many of its probabilities are in each coarse cell, one row a row."""
+        return self.by_cell(np.ones(self.at.shape))
+
+    def by_cell(self, each: Floats) -> Floats:
+        """Sum what each probability has over the coarse cells of its row."""
+        n = len(self.at)
+        flat = self.at + self.size * np.arange(n)[:, None]
+        return np.bincount(flat.reshape(-1), each.reshape(-1), n * self.size).reshape(n, self.size).astype(np.float64)
+
+    def sums(self, each: Floats) -> Floats:
+        """Sum what each probability has over the coarse cells of all rows."""
+        return np.bincount(self.at.reshape(-1), each.reshape(-1), self.size).astype(np.float64)
+
+    def _crossed(self, each: Floats) -> Floats:
+        """Sum what each probability has (rows: its coarse cell) over all pairs of its row (columns)."""
+        if self.at.shape[1] > _MANY:
+            return np.asarray(product(self.by_cell(each).T, self.pairs))
+        both = (self.at * self.size)[:, :, None] + self.at[:, None, :]
+        weights = np.broadcast_to(each[:, :, None], both.shape)
+        found = np.bincount(both.reshape(-1), weights.reshape(-1), self.size**2)
+        return found.reshape(self.size, self.size).astype(np.float64)
+
+    def world(self, curve: Floats, total: Floats, like: ClassWorld | None = None) -> ClassWorld:
+        """Make the world in which a class occurs in its row in proportion to a curve over the fine cells.
+
+        The other pairs of a row may be those of a world of the same rows in other fine cells.
+        """
+        size = self.size
+        pairs = np.bincount(self.fine, total, size)
+        level = np.bincount(self.fine, total * curve, size) / pairs  # of each coarse cell
+        chance = level[self.at]
+        sums = chance.sum(axis=1, keepdims=True)
+        observed = self.count[:, None] * np.divide(
+            chance, sums, out=np.full(chance.shape, 1 / chance.shape[1]), where=sums > 0
+        )
+        by_cell, prior = self.sums(observed), 0.0 if self.complete else _PRIOR
+        expected = self.sums(self.count[:, None] * chance) + prior * level
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = (by_cell + prior * level) / expected
+        curve = np.minimum(curve * np.where(expected > 0, factor, 1.0)[self.fine], 1.0)
+        rows = float(total.sum() / self.at.shape[1])
+        curve = np.minimum(curve * (rows / float(product(total, curve))), 1.0)
+        happened = total * curve
+        company, root = (like.company, like.root) if like is not None else self._company(observed, by_cell, rows)
+        return ClassWorld(curve, Counts(happened, total - happened), self.fine, company, root)
+
+    @cached_property
+    def _second(self) -> Floats:
+        """Sums of products of a row's numbers of pairs."""
+        return self._crossed(np.broadcast_to(self.count[:, None], self.at.shape))
+
+    def _company(self, observed: Floats, n: Floats, drawn: float) -> tuple[Floats, Floats]:
+        """Give the mean number of missed pairs by cell, given the cell of the observed class, and covariances' root.
+
+        These are about the means, of the rows of a sample. ``n`` is what is observed in each coarse cell.
+        """
+        rows = float(self.count.sum())
+        crossed = self._crossed(observed)
+        overall = self.kept / rows
+        company = np.where(n[:, None] > 0, crossed / np.maximum(n, 1e-300)[:, None], overall)
+        company -= np.where(n[:, None] > 0, np.eye(n.size), (n / rows)[None, :])
+        second = self._second - crossed - crossed.T + np.diag(n)
+        covariance = (second - product((company * n[:, None]).T, company)) / rows
+        values, vectors = np.linalg.eigh(covariance * max(round(drawn), 1))
+        return company, vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+@dataclass(frozen=True)
+class ClassWorld:
+    """A world of rows of more than two classes."""
+
+    curve: Floats
+    """Probability with which a pair of each fine cell is of the observed class."""
+    expected: Counts
+    fine: Ints
+    company: Floats
+    """Mean missed pairs in coarse cells (columns) of a row whose observed class is in a coarse cell (rows)."""
+    root: Floats
+    """Its product with its transpose: the covariance of missed pairs of a sample, in coarse cells about these means."""
+
+    def drawn(self, n: int, rng: np.random.Generator) -> Counts:
+        """Draw n samples of a whole number of rows, scaled to the weight of what is expected."""
+        happened, missed = self.expected
+        weight = float(happened.sum())
+        rows = max(round(weight), 1)
+        share = rows / weight
+        observed = rng.multinomial(rows, happened / weight, size=n).astype(np.float64)
+        size = len(self.company)
+        first = run_starts(self.fine)
+        by_cell = np.add.reduceat(observed, first, axis=1)
+        level = np.bincount(self.fine, missed * share, size)
+        usual = product(np.bincount(self.fine, happened * share, size), self.company)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.where(usual > 0, np.maximum(product(by_cell, self.company), 0.0) * (level / usual), level)
+        noise = product(rng.standard_normal((n, size)), self.root.T)
+        few = level < _FEW
+        coarse = np.maximum(np.rint(mean + noise), 0.0)
+        coarse[:, few] = rng.poisson(mean[:, few])
+        found = np.zeros_like(observed)
+        for cell, ends in enumerate(pairwise([*first.tolist(), self.fine.size])):
+            here = slice(*ends)  # a coarse cell's pairs are spread over its fine cells
+            if level[cell] > 0:
+                found[:, here] = rng.multinomial(coarse[:, cell].astype(np.int64), missed[here] / missed[here].sum())
+        return Counts(observed / share, found / share)
+
 
 _AT_ONCE = 1 << 18
 """So many counts are drawn and measured at once, for the memory."""
@@ -337,3 +505,142 @@ def _cells(reported: Floats, coarse: Ints) -> Ints:
     apart = (np.diff(cell, prepend=cell[:1]) != 0) | (np.diff(coarse, prepend=coarse[:1]) != 0)
     apart |= np.diff((reported == 0.5).astype(np.int64), prepend=int(reported[0] == 0.5)) != 0
     return np.cumsum(apart)
+
+
+_LEAST = 1e-12
+"""Probabilities are taken to be this at least, so that their powers are finite."""
+
+
+class Influences(NamedTuple):
+    """Influence of a pair that occurred, and of one that did not, on the logarithms of means: one order a row.
+
+    For the positive one of two classes by itself a pair is a row, and its influence is that of the row.
+    """
+
+    reported: tuple[Floats, Floats]
+    measured: tuple[Floats, Floats]
+    logs: Logs
+    """The means themselves."""
+
+
+class _Terms(NamedTuple):
+    """Terms of the means in each cell: one order a row."""
+
+    of_p: Floats
+    """Powers of the reported probability, or its logarithms."""
+    g: Floats
+    """The same of the measured probability q."""
+    slope: Floats
+    """Derivative of q g(q)."""
+
+
+def _terms(p: Floats, q: Floats, orders: Floats, floor: float, limit: Limit) -> _Terms:
+    r = orders[:, None]
+    with np.errstate(divide="ignore"):
+        of_p, g = (np.maximum(apply_limit(x, floor, limit), _LEAST) for x in (p, q))
+        of_p, g = (np.where(r == 0, np.log(x), x**r) for x in (of_p, g))
+    inside = (q >= floor) & ((limit == "floor") | (q <= 1 - floor))
+    # q g'(q) is r g, or 1 for the logarithm.
+    return _Terms(of_p, g, g + inside * np.where(r == 0, 1.0, r * g))
+
+
+def influences(counts: CellCounts, orders: Floats, floor: float, limit: Limit) -> Influences:
+    """Find out what a pair of each cell adds to the means of some orders.
+
+    Parameters
+    ----------
+    counts : CellCounts
+        Pairs in m cells.
+    orders : array of shape (k,)
+        Orders of the means.
+    floor : float
+        Probabilities below it count as this much.
+    limit : {"floor", "both"}
+        Whether those above 1 - floor are lowered too.
+
+    Returns
+    -------
+    Influences
+        Arrays of shape (k, m), or (k, 1) where all cells have the same.
+    """
+    happened, total = counts.counted
+    p, q = counts.reported, measured_of_samples(DEFAULT, counts.reported, happened[None], total[None], floor)[0]
+    mine = _terms(p, q, orders, floor, limit)
+    seen, level, slope, of_missed = happened / counts.weight, q * mine.g, mine.slope, np.zeros_like(mine.of_p)
+    mean_p, mean = product(mine.of_p, seen), product(mine.g, seen)
+    if counts.one_sided:  # where the class did not occur, the other one did
+        other = _terms(1 - p, 1 - q, orders, floor, limit)
+        missed = (total - happened) / counts.weight
+        mean_p, mean = mean_p + product(other.of_p, missed), mean + product(other.g, missed)
+        level, slope = level + (1 - q) * other.g, slope - other.slope
+        of_missed = other.of_p - mean_p[:, None]
+    scale_p, scale = (np.where(orders == 0, 1.0, orders * x)[:, None] for x in (mean_p, mean))
+    reported = (mine.of_p - mean_p[:, None]) / scale_p, of_missed / scale_p
+    missed_less = mean[:, None] if counts.one_sided else 0.0  # of each row one pair occurred
+    measured = (level + slope * (1 - q) - mean[:, None]) / scale, (level - slope * q - missed_less) / scale
+    return Influences(reported, measured, Logs(*(_logs(x, orders) for x in (mean_p, mean))))
+
+
+def _logs(mean: Floats, orders: Floats) -> Floats:
+    """Logarithms of generalized means, from means of powers or logarithms."""
+    of_powers = np.log(np.where(orders == 0, 1.0, mean)) / np.where(orders == 0, 1.0, orders)
+    return np.where(orders == 0, mean, of_powers)
+
+
+def growth(tally: Tally, counts: CellCounts, of_happened: Floats, of_missed: Floats, independent: float) -> Floats:
+    """Standard deviations of figures, by the influence of pairs, over those of so large a part of independent rows.
+
+    The rows' own variation counts at least.
+
+    Parameters
+    ----------
+    tally : Tally
+        With the part "shards".
+    counts : CellCounts
+        Its pairs in m cells.
+    of_happened, of_missed : arrays of shape (k, m)
+        What a pair of each cell adds to k figures, where it occurred and where it did not.
+    independent : float
+        Share of the rows that would tell as much if they were independent, in (0, 1].
+
+    Returns
+    -------
+    array of shape (k,)
+        At least the square root of ``independent``; 1 for a figure that does not vary.
+    """
+    assert counts.shards is not None
+    assert tally.shards is not None
+    happened, total = counts.shards
+    sums = product(happened, of_happened.T) + product(total - happened, of_missed.T)
+    weight = tally.shards.rows.weight
+    n = len(weight)
+    off = sums - (weight / weight.sum())[:, None] * sums.sum(axis=0)
+    together = n / max(n - 1, 1) * (off * off).sum(axis=0)
+    alone = _alone(tally, counts, of_happened, of_missed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(alone > 0, np.sqrt(np.maximum(together / alone, 1.0) * independent), 1.0)
+
+
+def _alone(tally: Tally, counts: CellCounts, happened: Floats, missed: Floats) -> Floats:
+    """Variances of the sums of independent rows' influences."""
+    observed, total = counts.counted
+    if counts.one_sided:
+        rows, each = [observed, total - observed], [happened, missed]
+    elif counts.mirrored:
+        low, middle, high = counts.halves()
+        rows = [observed[low], total[low] - observed[low], total[middle] / 2]
+        each = [happened[:, a] + missed[:, b] for a, b in ((low, high), (high, low), (middle, middle))]
+    elif (kept := ClassRows.of(tally, counts.codes)) is not None:
+        return _alone_of_classes(kept, observed / np.maximum(total, 1e-300), happened, missed) * counts.rows
+    else:
+        rows, each = [observed], [happened]
+    return np.asarray(product(np.concatenate(each, axis=1) ** 2, np.concatenate(rows)))
+
+
+def _alone_of_classes(kept: ClassRows, share: Floats, happened: Floats, missed: Floats) -> Floats:
+    """Mean squares, over rows and over the classes of each by their chance, of what all pairs of a row add."""
+    chance = kept.pairs * share
+    chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1e-300)
+    of_none, of_one = product(kept.pairs, missed.T), happened - missed
+    squares = product(kept.count, of_none**2 * chance.sum(axis=1)[:, None] + 2 * of_none * product(chance, of_one.T))
+    return np.asarray((squares + product(of_one**2, product(kept.count, chance))) / kept.count.sum())

@@ -11,9 +11,9 @@ import numpy as np
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..forecasts.column_names import positives, readings
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
+from ..forecasts.outcomes import positives, readings
 from ..kernels.devices import Scale
 from ..recalibration.recalibrator import Recalibrator
 from ..sources.columns import Plan

@@ -1,34 +1,210 @@
-"""What each command does: read, count or assess, then write every output. One public function a command."""
+"""What each command does: read, count or assess, then write every output. One public function a command.
+
+Sections that ``assess --show`` adds to the text and to the JSON, of all rows and of each group.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.errors import InputError
-from .._lib.serialize import result_json
+from .._lib.errors import InputError, check_whole
+from .._lib.serialize import plain_values, result_json
 from .._lib.typing import Ints
+from ..report.document import Block, Document, Prose, Table
+from ..report.result import Naming
 from ..tally.tally import Tally
 from .input import Input, of_numbers
 from .options import first_given
 from .outputs import Outputs, called, sayer
-from .sections import Sections
 
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
     from ..pairing.skill_result import Skill
-    from ..report.document import Document
     from ..report.explanations import Explanation
     from ..tally.distributions import DistributionTally
+
+Found = tuple[Sequence[Block], Any]
+"""What text has of a section, and what JSON has of it."""
+
+
+class Section(NamedTuple):
+    """A section: what it has of an assessment, given the value of its setting, and what rows are counted for it."""
+
+    of: Callable[[Assessment, Any], Found]
+    setting: str = ""
+    read: Callable[[str], Any] = str
+    default: Any = None
+    parts: Sequence[str] = ()
+
+
+class Sections:
+    """The sections that are asked for, such as ``calibration:bins=20``."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Read SECTION or SECTION:SETTING=VALUE."""
+        self._settings = dict(map(_named, texts))
+        self._made: dict[int, dict[str, Found]] = {}
+
+    @property
+    def parts(self) -> list[str]:
+        """Parts of a tally that the sections are made from."""
+        return [part for name in self._settings for part in SECTIONS[name].parts]
+
+    @property
+    def orders(self) -> list[float] | None:
+        """Orders of the risk profile, where they are named."""
+        return self._settings.get("profile")
+
+    def _of(self, a: Assessment) -> dict[str, Found]:
+        """Make each section of an assessment, once for text and JSON."""
+        if id(a) not in self._made:
+            self._made[id(a)] = {name: SECTIONS[name].of(a, value) for name, value in self._settings.items()}
+        return self._made[id(a)]
+
+    def added(self, document: Document, found: Assessment | Breakdown) -> Document:
+        """Add the sections to what text shows: those of all rows, then those of each group under its name."""
+        groups = _groups(found) if self._settings else ()
+        blocks = self._blocks(_all_rows(found), "All rows:" if groups else "")
+        for group in groups:
+            named = zip(found.by, group.key, strict=True)  # type: ignore[union-attr]
+            blocks += self._blocks(group.assessment, f"{', '.join(f'{name} {value}' for name, value in named)}:")
+        if self._settings and not getattr(found, "diagnosed", True):
+            blocks.append(Prose("With so many groups, sections are those of all rows.", quiet=True))
+        return replace(document, summary=[*document.summary, *blocks])
+
+    def _blocks(self, a: Assessment, head: str) -> list[Block]:
+        found = [block for blocks, _ in self._of(a).values() for block in blocks]
+        return [Prose(head), *found] if head and found else found
+
+    def json(self, found: Assessment | Breakdown) -> str:
+        """Give a result as JSON, with the sections under "shown"."""
+        plain = found.to_dict()
+        if self._settings:
+            plain["shown"] = self._values(_all_rows(found))
+            groups = _groups(found)
+            for group, named in zip(groups, plain["groups"] if groups else (), strict=True):
+                named["shown"] = self._values(group.assessment)
+        return result_json(plain)
+
+    def _values(self, a: Assessment) -> dict[str, Any]:
+        return {name: value for name, (_, value) in self._of(a).items()}
+
+
+def _all_rows(found: Any) -> Assessment:
+    """Give the assessment of all rows, which a breakdown has beside its groups."""
+    whole: Assessment = getattr(found, "whole", found)
+    return whole
+
+
+def _groups(found: Any) -> Sequence[Any]:
+    """Give the groups of a breakdown that have sections of their own: of very many none has."""
+    return found.groups if getattr(found, "diagnosed", False) else ()
+
+
+def _named(text: str) -> tuple[str, Any]:
+    """Read a section and the value of its setting."""
+    name, _, words = text.partition(":")
+    if name not in SECTIONS:
+        raise InputError(f"--show {text}: no section {name!r}; they are {', '.join(SECTIONS)}.")
+    section = SECTIONS[name]
+    if not words:
+        return name, section.default
+    setting, _, value = words.partition("=")
+    if not section.setting or setting != section.setting:
+        known = f"its setting is {name}:{section.setting}=..." if section.setting else "it has no settings"
+        raise InputError(f"--show {text}: the section {name} has no setting {setting!r}; {known}.")
+    try:
+        return name, section.read(value)
+    except ValueError as error:
+        reason = str(error) if isinstance(error, InputError) else f"{value!r} cannot be read."
+        raise InputError(f"--show {text}: {reason}") from None
+
+
+def _averages(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_metrics import averages_table
+
+    values = {"reported": a.reported, "measured": a.measured}
+    return [_whole(averages_table(a))], plain_values(values)
+
+
+def _profile(a: Assessment, orders: list[float] | None) -> Found:
+    from ..describe.assessment_metrics import floors_table
+    from ..describe.profile import profile_document
+
+    document, (low, high) = profile_document(a.profile, Naming(), brief=True, orders=orders or ()), a.profile.interval()
+    values = plain_values({**vars(a.profile), "lower": low, "upper": high})
+    return [Prose(document.lead), *document.summary, *map(Prose, document.warnings), floors_table(a)], values
+
+
+def _scores(a: Assessment, _: None) -> Found:
+    from ..describe.tally import scores_table
+
+    tally = a.source.tally
+    return [scores_table(tally)], tally.summary()["scores"]
+
+
+def _calibration(a: Assessment, bins: int) -> Found:
+    from ..calibration.errors import calibration_errors, decompose
+    from ..describe.calibration import calibration_blocks
+
+    tally = a.source.tally
+    errors = calibration_errors(tally, bins=bins)
+    view: Any = None if tally.knows_classes else "all-classes"
+    parts = [decompose(tally, score=score, view=view) for score in ("brier_score", "log_loss")]
+    values = {"bins": bins, "errors": errors, "decompositions": {each.rule: each for each in parts}}
+    return calibration_blocks(tally, bins, errors, parts), plain_values(values)
+
+
+def _classes(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_tables import class_table
+
+    tally = a.source.tally
+    values = None if tally.classes is None else tally.by_class().to_dicts()
+    return _table(class_table(a), "classes one by one take rows, or a tally with --parts classes predictions"), values
+
+
+def _confusion(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_tables import confusions_table
+
+    reason = "confused classes take rows of more than two classes"
+    return _table(confusions_table(a), reason), plain_values(a.confusions)
+
+
+def _surprises(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_tables import surprises_table
+
+    return _table(surprises_table(a), "these take rows, or a tally with --parts surprises"), plain_values(a.surprises)
+
+
+def _table(table: Table | None, reason: str) -> list[Block]:
+    return [Prose(f"Not shown: {reason}.") if table is None else _whole(table)]
+
+
+def _whole(table: Table) -> Table:
+    """Show all rows of a table."""
+    return replace(table, brief=table.n_rows)
+
+
+SECTIONS = {
+    "averages": Section(_averages),
+    "profile": Section(_profile, "orders", lambda text: [*map(float, text.split(","))]),
+    "scores": Section(_scores),
+    "calibration": Section(_calibration, "bins", lambda text: check_whole("bins", int(text)), 15, ("classes",)),
+    "classes": Section(_classes, parts=("classes", "predictions")),
+    "confusion": Section(_confusion),
+    "surprises": Section(_surprises),
+}
+"""The sections by name. The names stand in the help, and so does the default of bins, which is that of the library."""
 
 
 def assess(arguments: argparse.Namespace) -> None:
@@ -36,6 +212,8 @@ def assess(arguments: argparse.Namespace) -> None:
     from .assessing import Asked, assessment_of, breakdown_of, change_of
 
     a = arguments
+    if not a.by and (option := first_given(a, ["sort"])):  # it would be ignored
+        raise InputError(f"{option} is for groups; name their column with --by.")
     if of_numbers(a) or a.ordered:
         _distributions(a)
         return
@@ -50,8 +228,6 @@ def assess(arguments: argparse.Namespace) -> None:
         found = replace(breakdown_of(Asked.of(a, rows)), skill=skill)
         whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
-        if option := first_given(a, ["sort"]):  # it would be ignored
-            raise InputError(f"{option} is for groups; name their column with --by.")
         asked = Asked.of(a, rows)
         found = full = whole = replace(assessment_of(asked), skill=skill)
         change = change_of(asked, whole)

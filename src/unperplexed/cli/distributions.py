@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
 from ..sources.hub import hub_files
-from ..sources.predictive import ReadDistributions, read_distributions, several
+from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "sort", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
+    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
 )
 """Options of forecasts of classes."""
+
+_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine",), "tally": ("engine",)}
+"""Those of them that a command has a use for."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
 """Options of tallies of classes."""
@@ -48,14 +51,16 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
-    if not predicts_numbers(a):
-        return _assessment_of_ordered(a) if a.ordered else _of_tallies(a)
+    if not predicts_numbers(a) and a.ordered:
+        return _assessment_of_ordered(a)
+    if not predicts_numbers(a) or a.engine != "local":
+        return _of_tallies(a)
     read = distributions_of(a)
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
         return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
-    by = read.frame.select(a.by)
-    found = assess_distributions_by(read.y, read.forecast, by, **asked)
+    sort: Any = a.sort if "sort" in a.given else "group"
+    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort=sort, **asked)
     return replace(found, whole=_noted(found.whole, notes))
 
 
@@ -84,7 +89,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
     asked, say = _asked(a, read), sayer(a)
-    for _, note in read.notes:
+    for _, note in (*read.notes, *read.forecast.notes):
         say(note)
     found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
     return found
@@ -134,9 +139,10 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     from ..recalibration.recalibrator import Recalibrator
 
     if option := first_given(a, ["by", "method", "report"]):
-        raise InputError(f"{option} is for probabilities of classes; leave it out.")
+        instead = "map one group at a time with --where" if option == "--by" else "leave it out"
+        raise InputError(f"{option} is for probabilities of classes; {instead}.")
     read = distributions_of(a)
-    for _, sentence in read.notes:
+    for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
     return made.fit(read.y, read.forecast, **_reading(a, read))
@@ -150,18 +156,24 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     [name, *others] = hub_files(rows.files) if a.hub else rows.files
     if others:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
-    beyond: list[float] = []
+    beyond = [0.0]
 
     def mend(forecast: Predictive) -> Predictive:
         if made.distributions is None:
             return made.transform(forecast)
+        if known := made.distributions.known(forecast):
+            rows.say(
+                f"about {known:.0%} of the forecasts that the map was fitted to are among these. Mended, they look"
+                " better than new ones will; assess the map by its own gain, or on other rows"
+            )
         new, share = made.distributions.mended(forecast)
         beyond.append(share)
         return new
 
     lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
-    outside = f"; {max(beyond):.0%} of the new numbers lie beyond the outermost ones" if any(beyond) else ""
-    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside}"
+    share = max(beyond)
+    outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
+    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
 
 
 def _seasons(a: argparse.Namespace) -> list[str]:
@@ -207,9 +219,11 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
-    """Assess tallies, which know no groups, references or rows."""
-    if option := first_given(a, ("by", "reference", "metric", "clusters", *_OF_CLASSES)):
-        raise InputError(f"{option} is not for tallies of predictive distributions. Leave it out, or give the rows.")
+    """Assess tallies, or what an engine counts, which know no groups, references or rows."""
+    others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
+    if option := first_given(a, ("by", "sort", "reference", "clusters", *others)):
+        said = f"{option} is not for tallies of predictive distributions, nor for what --engine counts"
+        raise InputError(f"{said}. Leave it out, or assess the rows themselves.")
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
@@ -234,28 +248,21 @@ def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     others = [name for name in rows.names if name not in rows.tallies]
     if not others:
         rows.refuse_reading()
-    parts = [others] if a.hub else [[name] for name in others]
-    counted = (_counted(a, part, rows.say) for part in parts)
-    found: DistributionTally = Tally.merged(chain(map(Tally.load, rows.tallies), counted), mixed=rows.mixed)
+    selection = selection_of(a) if others else None
+    try:
+        counted = selection and count_distributions(others, selection, rows.reading, a.metric, rows.engine, rows.say)
+        tallies = chain(map(Tally.load, rows.tallies), filter(None, [counted]))
+        found: DistributionTally = Tally.merged(tallies, mixed=rows.mixed)
+    except InputError as error:
+        raise rows.naming(error) from None
     return found
 
 
-def _counted(a: argparse.Namespace, files: Sequence[str], say: Callable[[str], None]) -> DistributionTally:
-    """Count the rows of files."""
-    read = distributions_of(a, files)
-    for _, sentence in read.notes:
-        say(sentence)
-    if read.issued is not None:
-        say("forecasts may depend on one another where their times overlap; a tally counts their rows as independent")
-    limits = read.censored or None
-    return Tally.of(read.y, read.forecast, metrics=a.metric, sample_weight=read.weight, censored=limits)
-
-
-def distributions_of(a: argparse.Namespace, files: Sequence[str] | None = None) -> ReadDistributions:
+def distributions_of(a: argparse.Namespace) -> ReadDistributions:
     """Read the predictive distributions that the options name."""
     rows, selection = Input.of(a), selection_of(a)
     try:
-        return read_distributions(files or rows.files, selection, rows.reading, rows.say)
+        return read_distributions(rows.files, selection, rows.reading, rows.say)
     except InputError as error:
         raise rows.naming(error) from None
 
@@ -265,9 +272,12 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    known = ("apply", "seed") if a.command == "recalibrate" else _OF_ORDERED if a.hub and a.ordered else ()
+    known = _KNOWN.get(a.command, ()) + (_OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ())
     if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
-        raise InputError(f"{option} is for probabilities of classes, not for --{form}. Leave one of them out.")
+        instead = (
+            "The report (--report PAGE.html) has all sections." if option == "--show" else "Leave one of them out."
+        )
+        raise InputError(f"{option} is for probabilities of classes, not for --{form}. {instead}")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
     if a.truth[1:]:

@@ -63,11 +63,10 @@ def command_help(command: argparse.ArgumentParser) -> str:
     usual = [command._option_string_actions[flag] for flag in USAGE[name].usual.split()]
     lines = [*_head(name), "", _explained([*_positional(command), *usual])]
     others = {topic: _flags(found, usual) for topic, found in _by_topic(command).items()}
-    if any(others.values()):
-        lines += ["", "also, explained by --help-all:"]
+    others = {topic: flags for topic, flags in others.items() if flags}
+    lines += ["", "also, explained by --help-all:"] if others else []
     for topic, flags in others.items():
-        if flags:
-            lines += _wrapped(" ".join(flags), f"  {topic:10}", " " * 12)
+        lines += _wrapped(" ".join(flags), f"  {topic:10}", " " * 12)
     return "\n".join([*lines, "", *_tail(name)])
 
 
@@ -155,6 +154,7 @@ USAGE = {
         [
             "assess rain.csv --truth rain --prob p --report rain.html",
             "assess nba.csv --truth won --prob p --by season",
+            "assess load.csv --truth load --quantiles 'q*' --by horizon",
             "assess net.npz --truth labels --prob logits --scale logits",
         ],
         "--truth --prob --where --clusters --by --show --plot --report --json --reading",

@@ -17,8 +17,7 @@ from ..sources.columns import Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
 from ..sources.files import ForecastFiles
-from ..sources.local import counted_files
-from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally
+from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
 from ..sources.readers.formats import File, found_files, matching, open_source
 from ..sources.row_filter import RowFilter

@@ -88,7 +88,7 @@ def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Ite
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
     """Compare two models: on questions, which are kept, or on texts, of which a few numbers are."""
-    from ..language_models.question_comparison import compare_questions
+    from ..language_models.questions import compare_questions
     from ..language_models.text_comparison import compare_texts
 
     names, remarks = _names(files[0], a.compare[0]), (Remarks(), Remarks())
@@ -127,7 +127,7 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
-    from ..language_models.text_result import assess_texts
+    from ..language_models.text_comparison import assess_texts
     from ..language_models.text_tally import TextTally
 
     kept: list[Question | Answer] = []

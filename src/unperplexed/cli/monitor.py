@@ -6,6 +6,7 @@ import argparse
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.output_files import sole_run
@@ -20,6 +21,9 @@ from .input import Input, class_tally
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
 from .own_options import PERIODS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _NO_TIME = "--time: missing; name the column of the time, or give tallies, one a period."
 
@@ -76,6 +80,8 @@ def _rows(a: argparse.Namespace) -> Input:
 def _timed(a: argparse.Namespace) -> str:
     """Name the column of the periods."""
     column, _, period = a.time.rpartition(":")
+    if column and period in ("hour", "weekday"):
+        raise InputError(f"--time {a.time}: each {period} comes again and again. Take days as periods, {column}:day.")
     return f"{column}:{PERIODS[period]}" if column and period in PERIODS else str(a.time)
 
 
@@ -99,13 +105,21 @@ def _of_numbers(a: argparse.Namespace) -> History:
     from ..monitoring.distribution_history import history_of_distributions
     from .distributions import distributions_of, reading_of
 
-    if a.drift or not a.time:
-        refused = "--drift: it is for probabilities of classes, not for predictive distributions."
-        raise InputError(refused if a.drift else _NO_TIME)
-    timed = _timed(a)
-    read = distributions_of(argparse.Namespace(**{**vars(a), "by": [timed, *a.by]}))
+    if a.drift:
+        raise InputError("--drift: it is for probabilities of classes, not for predictive distributions.")
+    timed = _timed(a) if a.time else None
+    read = distributions_of(argparse.Namespace(**{**vars(a), "by": a.by if timed is None else [timed, *a.by]}))
+    times = _issued(read.issued) if timed is None else read.frame[timed]
     by = read.frame.select(a.by) if a.by else None
-    return history_of_distributions(read.y, read.forecast, read.frame[timed], by, reading_of(read))
+    return history_of_distributions(read.y, read.forecast, times, by, reading_of(read))
+
+
+def _issued(times: NDArray[Any] | None) -> NDArray[Any]:
+    """Take the times of issue as periods, as days where they have no hours."""
+    if times is None:
+        raise InputError(_NO_TIME)
+    days = times.astype("datetime64[D]") if times.dtype.kind == "M" else times
+    return days if (days == times).all() else times
 
 
 def _of_tallies(a: argparse.Namespace, rows: Input) -> History:

@@ -86,14 +86,15 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     text = "probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns"
     add.many("--prob", "COLUMN", text)
     if pairs:
-        text = "columns of a binary forecast and its outcome; several pairs for several forecasts a row"
+        text = f"columns of a binary forecast and its outcome; several pairs for several forecasts a row{CLASSES}"
         add.many("--pair", "PROB=OUTCOME", text)
     else:
         command.set_defaults(pair=[])
     add("--weight", metavar="COLUMN", text="column of importance weights")
     text = "class labels in column order, if names do not tell (negative positive for one column); @FILE: one a line"
-    add("--labels", nargs="+", metavar="LABEL", text=text)
-    add("--ignore-label", nargs="+", metavar="LABEL", text="leave out rows with this outcome, and report them")
+    add("--labels", nargs="+", metavar="LABEL", text=f"{text}{CLASSES}")
+    text = f"leave out rows with this outcome, and report them{CLASSES}"
+    add("--ignore-label", nargs="+", metavar="LABEL", text=text)
     text = "field separator of a text file (default: comma; tab for .tsv; semicolon with --decimal-comma)"
     add("--separator", metavar="CHAR", text=text)
     add.switch("--decimal-comma", "read numbers with a decimal comma, such as 0,5")
@@ -104,7 +105,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add("--sheet", metavar="NAME", text="the sheet to read of a spreadsheet that has several")
     text = "read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names"
     add("--format", metavar="NAME", text=text)
-    text = "what the columns hold: probability (default), percent, logits or log-probs"
+    text = f"what the columns hold: probability (default), percent, logits or log-probs{CLASSES}"
     add.one_of("--scale", ("probability", "percent", "logits", "log-probs"), text)
     text = "invalid rows are refused, or: drop leaves them out, rescale divides each row by its sum; both report them"
     add.one_of("--invalid", ("refuse", "drop", "rescale"), text, nargs="+", action="extend", default=[])
@@ -114,6 +115,9 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     if pairs and engine:
         add_engine(command)
 
+
+CLASSES = "; not for distributions"
+"""Ends the text of options that predictive distributions have no use for."""
 
 PREDICTIVE = ("quantiles", "samples", "distribution", "pit", "hub")
 """Options that name predictive distributions, each another form of them."""
@@ -157,8 +161,8 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     """Add where files are counted."""
     add = About("work", command)
     text = "count in this process (local), or on the workers of dask or spark: a cluster on this machine, or ADDRESS"
-    add("--engine", default="local", metavar="NAME[:ADDRESS]", text=f"{text} (default: %(default)s)")
-    text = "number of threads that count; -1: one for each processor, -2: one less (default: 1)"
+    add("--engine", default="local", metavar="NAME[:ADDRESS]", text=f"{text} (default: %(default)s){CLASSES}")
+    text = f"number of threads that count; -1: one for each processor, -2: one less (default: 1){CLASSES}"
     add.number("--jobs", "N", text)
 
 
@@ -171,11 +175,13 @@ def add_pairing(command: argparse.ArgumentParser, compares: bool = True) -> None
     text = "columns of each forecaster in one file, or the column that names the forecaster of each row (with --on)"
     add.many("--forecaster", "NAME=COLUMN[,COLUMN]", text)
     if compares:
-        About("forecast", command).many("--apply", "NAME=MAP", "compare a forecaster recalibrated by a saved map")
+        About("forecast", command).many(
+            "--apply", "NAME=MAP", f"compare a forecaster recalibrated by a saved map{CLASSES}"
+        )
     add_where(command, "compare only rows for which this SQL expression is true")
     if compares:
         text = "rows up to L places apart may depend on one another; COLUMN: the series, such as a station"
-        About("question", command)("--lag", metavar="L[:COLUMN]", text=text)
+        About("question", command)("--lag", metavar="L[:COLUMN]", text=f"{text}{CLASSES}")
     add_clusters(command, "; 'A B': either" if compares else "")
 
 
@@ -199,12 +205,12 @@ class _AllTrue(argparse.Action):
 def add_anytime(command: argparse.ArgumentParser) -> None:
     """Add a comparison at every row."""
     text = "compare two forecasters row by row, valid however often one looks; by one --metric (default: brier_score)"
-    About("question", command).switch("--anytime", text)
+    About("question", command).switch("--anytime", f"{text}{CLASSES}")
 
 
 def add_floor(command: argparse.ArgumentParser, ceiling: str = "") -> None:
     """Add the floor."""
-    text = f"raise probabilities below P to P (default: auto, which is 0.01 / number of classes){ceiling}"
+    text = f"raise probabilities below P to P (default: auto, which is 0.01 / number of classes){ceiling}{CLASSES}"
     About("numbers", command)("--floor", nargs="+", type=_number_or_auto, default=["auto"], metavar="P", text=text)
 
 
@@ -220,12 +226,12 @@ def add_settings(command: argparse.ArgumentParser) -> None:
     measured = add("--measured", metavar="NAME[:SETTINGS]", default="shrunk-isotonic", text="")
     measured.help = _NamingHelp(
         "estimator of the measured (calibrated) probability, with settings as in equal-width:bins=20 (default:"
-        " %(default)s); others: %(names)s",
+        f" %(default)s); others: %(names)s{CLASSES}",
         _other_estimators,
     )
     text = (
         "which pairs are measured: of all classes together, of each row's top class, or of each class by itself"
-        " (default: auto, which is each-class for two classes, with one curve, and all-classes for more)"
+        f" (default: auto, which is each-class for two classes, with one curve, and all-classes for more){CLASSES}"
     )
     add.one_of("--view", ("auto", "all-classes", "top-label", "each-class"), text)
 
@@ -235,17 +241,17 @@ def add_confidence(command: argparse.ArgumentParser, text: str = "confidence lev
     About("numbers", command).number("--confidence", "P", f"{text} (default: 0.95)", 0.95)
 
 
-def add_seed(command: argparse.ArgumentParser, of: str = "") -> None:
+def add_seed(command: argparse.ArgumentParser, of: str = "", more: str = "") -> None:
     """Add the random seed."""
-    About("numbers", command).number("--seed", "N", f"random seed{of} (default: 0)", 0)
+    About("numbers", command).number("--seed", "N", f"random seed{of} (default: 0){more}", 0)
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
     """Add confidence level, resampling replicates and random seed."""
     add_confidence(command)
     text = "number of bootstrap replicates for the intervals of the calibrated averages; 0: none (default: 400)"
-    About("numbers", command).number("--resamples", "N", text, 400)
-    add_seed(command)
+    About("numbers", command).number("--resamples", "N", f"{text}{CLASSES}", 400)
+    add_seed(command, more=CLASSES)
 
 
 def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
@@ -256,7 +262,7 @@ def add_clusters(command: argparse.ArgumentParser, more: str = "") -> None:
 
 def add_map(command: argparse.ArgumentParser) -> None:
     """Add a recalibration map."""
-    text = "assess the forecasts recalibrated by this map, which the command recalibrate has fitted"
+    text = f"assess the forecasts recalibrated by this map, which the command recalibrate has fitted{CLASSES}"
     About("forecast", command).path("--apply", text=text)
 
 
@@ -266,28 +272,28 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     # The names are those of Recalibrator, and so are the defaults; a test compares them.
     text = (
         "auto (default: an average of maps weighted by cross-validated log loss), best (one of them), temperature,"
-        " bias, logistic, isotonic and others"
+        f" bias, logistic, isotonic and others{CLASSES}"
     )
     add("--method", metavar="NAME", default="auto", text=text)
     text = "number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)"
     add.number("--folds", "K", text)
     add_seed(command, " of the folds")
-    text = "also fit a map to each group of rows; these maps are kept if they gain on held-out rows"
+    text = f"also fit a map to each group of rows; these maps are kept if they gain on held-out rows{CLASSES}"
     About("question", command).many("--by", "COLUMN", text)
     add_where(command, "fit to, or recalibrate, only rows for which this SQL expression of columns is true")
     add.path("--apply", metavar="MAP", text="recalibrate the probabilities of FILE by this map")
     text = "add columns for the recalibrated probabilities, named with * for the old name: '*_cal'"
     add("--as", dest="named", metavar="NAMES", text=text)
-    add_report(command, "write one HTML page of the forecasts before and after (cross-fitted)")
+    add_report(command, f"write one HTML page of the forecasts before and after (cross-fitted){CLASSES}")
     text = "write the map (.json); with --apply the recalibrated forecasts (.parquet, .csv, .tsv or .jsonl)"
     add_output(command, text, required=True)
 
 
-def add_by(command: argparse.ArgumentParser) -> None:
+def add_by(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add groups of rows that are looked at by themselves."""
     text = (
-        "also each group of rows: season; season lead: by both together; date:month (year, quarter, weekday, hour,"
-        " date, iso-week, year-month, year-quarter), age:quartiles (halves, thirds, quintiles, deciles)"
+        "each group: season; season lead: by both; date:month (year, quarter, weekday, hour,"
+        f" date, iso-week, year-month, year-quarter), age:quartiles (halves, thirds, quintiles, deciles){more}"
     )
     About("question", command).many("--by", "COLUMN[:HOW]", text)
 
@@ -307,7 +313,7 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     add = About("question", command)
     text = (
         "print more: averages, profile, scores, calibration, classes, confusion, surprises; with settings:"
-        " profile:orders=-2,0,2 calibration:bins=20"
+        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
@@ -315,11 +321,13 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     )
     About("forecast", command).switch("--ordered", text)
     add_by(command)
-    # The names are those of breakdown.Sort; a test holds them together.
+    # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.
     sorts = ("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group")
-    text = "order of the groups, the worst first: %(choices)s (default: %(default)s)"
-    add.one_of("--sort", sorts, text, metavar="WHAT")
-    text = "how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017)"
+    numbers = "coverage", "bias", "width", "score", "skill"
+    text = f"order of the groups, the worst first: {', '.join(sorts)} (default: %(default)s; of distributions group);"
+    text += f" of distributions also {', '.join(numbers)}"
+    add.one_of("--sort", sorts + numbers, text, metavar="WHAT")
+    text = f"how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017){CLASSES}"
     About("work", command).many("--style", "KEY=VALUE", text)
 
 
@@ -327,7 +335,8 @@ def add_metric(command: argparse.ArgumentParser) -> None:
     """Add further scoring rules."""
     text = (
         "further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R),"
-        " penalized_brier_score, penalized_log_loss, spherical_score"
+        " penalized_brier_score, penalized_log_loss, spherical_score; of distributions crps, plain_crps, log1p_crps,"
+        " quantile_loss(LEVEL), interval_score(COVERAGE)"
     )
     About("question", command).many("--metric", "NAME", text)
 
@@ -337,12 +346,12 @@ def add_counting(command: argparse.ArgumentParser) -> None:
     add = About("numbers", command)
     parts = ("classes", "predictions", "shards", "surprises", "diagnosis")
     text = (
-        "further counts to keep: counts of each class, of each predicted class, of a thousand shards of the rows;"
-        " the most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20)"
+        "further counts to keep: counts of each class, of each predicted class, of a thousand shards of the rows; the"
+        f" most surprising rows; sums for the diagnosis of more than two classes (kept unasked for 3 to 20){CLASSES}"
     )
     add.one_of("--parts", parts, text, nargs="+", default=[])
     add_clusters(command)
-    text = "count so many distinct values exactly, and more in cells of relative width 2^-BITS (default: 65536:9)"
+    text = f"count so many distinct values exactly, more in cells of relative width 2^-BITS (default: 65536:9){CLASSES}"
     add("--cells", metavar="EXACT[:BITS]", text=text)
     text = (
         "what the tally is about: name= (data or task), model= (with its version), period= (2026-03-01, 2026-W10,"

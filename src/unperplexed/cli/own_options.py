@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from . import options
-from .options import About
+from .options import CLASSES, About
 
 CONFIDENCE = 0.9
 """Level of the intervals of a gate, where no other is named."""
@@ -24,11 +24,11 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_predictive(command, paired)
     options.add_where(command)
     add = About("question", command)
-    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (overconfident, biased)'")
+    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (biased)', 'coverage_80 > 0.7'")
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
-    add.switch("--anytime", text)
+    add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--earlier", metavar="FILE", text=f"{text} have not become worse)")
+    add("--earlier", metavar="FILE", text=f"{text} have not become worse){CLASSES}")
     options.add_clusters(command)
     options.add_floor(command)
     text = (
@@ -36,7 +36,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
         " none compares the metrics as they are"
     )
     About("numbers", command)("--confidence", type=_level, default=CONFIDENCE, metavar="P", text=text)
-    options.add_seed(command)
+    options.add_seed(command, more=CLASSES)
     options.add_map(command)
     options.add_json(
         command, "write all metrics flat: one number or null for each name; - prints them instead of the text"
@@ -132,10 +132,10 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_by(command)
     options.add_clusters(command, "; none: independent; period: all rows of a period")
     options.add_mixed(command, "watch tallies of different data or models as one forecaster")
-    text = "test whether the predictions changed, without outcomes; this does not assess calibration"
+    text = f"test whether predictions changed, without outcomes, which is no test of calibration{CLASSES}"
     add.switch("--drift", text)
     options.add_confidence(command, "confidence level: 1 minus the probability of ever a false alarm")
-    text = "limits to be kept over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'"
+    text = f"limits over time: 'log_loss < 0.4', 'brier_score < 0.3', 'accuracy > 0.8'{CLASSES}"
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     About("work", command).path("--history", text=text)
@@ -168,10 +168,10 @@ def add_pool(command: argparse.ArgumentParser) -> None:
 def add_skill(command: argparse.ArgumentParser) -> None:
     """Add input, reference, groups and outputs of the command."""
     options.add_input(command, pairs=False)
-    text = "one of several binary forecasts a row, each a group by itself; those of a row are a cluster"
+    text = f"one of several binary forecasts a row, each a group by itself; those of a row are a cluster{CLASSES}"
     About("rows", command).many("--pair", "PROB=OUTCOME", text)
     options.add_reference(command, "base-rate")
-    options.add_by(command)
+    options.add_by(command, CLASSES)
     options.add_pairing(command)
     options.add_predictive(command)
     options.add_floor(command)

@@ -21,8 +21,7 @@ from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
 from .meaning import settle
 from .reading import as_toml, reading_in_use, words_of_reading
-from .signals import listen
-from .terminal import drop_output, print_error
+from .signals import drop_output, listen, print_error
 
 _NO_VALUE = re.compile("argument (.+): expected one argument")
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)
@@ -157,7 +156,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
             partial(options.add_input, pairs=False),
             options.add_pairing,
             options.add_predictive,
-            options.add_by,
+            partial(options.add_by, more=options.CLASSES),
             options.add_reference,
             options.add_floor,
             options.add_confidence,

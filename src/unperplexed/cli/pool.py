@@ -1,28 +1,37 @@
-"""Pools at the command line: fit one to several forecasters in files, and apply one to their new forecasts."""
+"""Pools at the command line: fit one to several forecasters in files, and apply one to their new forecasts.
+
+New forecasts of several forecasters, combined by a saved pool batch by batch.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from .._lib.errors import InputError, check_choice
+import numpy as np
+
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
+from .._lib.typing import AnyFloats, Floats
 from ..comparison.files import compared_files, named_files
 from ..comparison.pooling import paired_rows
 from ..pairing.rows import Chunks, Pair
-from ..recalibration.pool_result import Pool
-from ..recalibration.pools import PoolSettings, pool_of_rows
+from ..recalibration.pools import Pool, PoolSettings, at_floor, pool_of_rows, pooled
+from ..sources.columns import Plan, probability_columns
+from ..sources.file_reading import FileReading, named
+from ..sources.readers import Batch, Wanted
+from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.writers import TABLES
-from .classes import written_text
+from .classes import NewRows, on_scale, written_text
 from .input import Input, rivals_of
 from .options import first_given
 from .outputs import MAPS, Outputs, show_while_read
 from .own_options import POOLED
-from .pooled_rows import forecaster_files
 from .recalibrate import saved_with_reading
 from .skill import pairing_options
 
@@ -110,3 +119,142 @@ def _one_each(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
         if len(paths) > 1:
             raise InputError(f"{name}: {len(paths)} files; --apply takes one FILE of each forecaster.")
     return {name: paths[0] for name, paths in files.items()}
+
+
+Sayer = Callable[[str], None]
+
+
+class PooledRows:
+    """Pools the rows of a file, in which all forecasters stand or beside which others are read in the same order."""
+
+    def __init__(
+        self, made: Pool, file: ForecastFile, plans: Mapping[str, Plan], others: Mapping[str, ForecastFile], say: Sayer
+    ) -> None:
+        self.file, self._pool, self._plans = file, made, dict(plans)
+        self._others = {name: _InOrder(name, each) for name, each in others.items()}
+        self._rows = {name: _new_rows(name, plan, made, file.reading, say) for name, plan in plans.items()}
+        self.invalid = 0
+        """Rows without valid probabilities so far, which --invalid drop leaves empty."""
+        self.n_columns = 1
+        """New columns of probabilities; those of a column of lists are counted once rows are read."""
+
+    def names(self, column: str) -> list[str]:
+        """Name the new columns: one for two classes where the first forecaster has one, else one for each class."""
+        if len(next(iter(self._plans.values())).prob) == 1:
+            return [column]
+        return [f"{column}_{at if label is None else label}" for at, label in enumerate(self._pool.labels)]
+
+    def __call__(self, batch: Batch) -> Floats:
+        """Pool the rows of a batch, and give them, (n, k), in the form in which they come."""
+        next(iter(self._rows.values())).refuse_text(batch)
+        read = self._by_forecaster(batch)
+        checked = {name: self._rows[name].checked(each, batch.first_row) for name, each in read.items()}
+        log_p = [checked[name] for name in self._pool.weights]
+        valid = ~np.isnan(np.stack([each[:, 0] for each in log_p])).any(axis=0)
+        self.invalid += int(np.count_nonzero(~valid))
+        new = np.full((batch.n_rows, len(self._pool.labels)), np.nan)
+        at = np.flatnonzero(valid)
+        if at.size:
+            of_members = at_floor([each[at] for each in log_p], self._pool.floor)
+            new[at] = pooled(self._pool.model, of_members, at + batch.first_row)
+        self.n_columns = 1 if next(iter(read.values())).shape[1] == 1 else new.shape[1]
+        return on_scale(new, self.n_columns, self.file.reading.options["scale"])
+
+    def _by_forecaster(self, batch: Batch) -> dict[str, AnyFloats]:
+        """Give each forecaster's columns; of a column of lists, or a matrix, there are as many as classes."""
+        own = [columns.rows(slice(None)) for columns in batch.probabilities]
+        own += [each.take(batch.n_rows) for each in self._others.values()]
+        return dict(zip(self._plans, own, strict=True))
+
+    def finish(self) -> None:
+        """Refuse other files that have more rows."""
+        for each in self._others.values():
+            each.finish()
+
+
+def _new_rows(name: str, plan: Plan, made: Pool, reading: FileReading, say: Sayer) -> NewRows:
+    return NewRows(made.labels, plan, reading, lambda said: say(f"{name}: {said}"), "pool", name)
+
+
+class _InOrder:
+    """Successive rows of another forecaster's file."""
+
+    def __init__(self, name: str, file: ForecastFile) -> None:
+        self._name, self._file = name, file
+        self._rows = self._batches()
+        self._left: AnyFloats = np.empty((0, 0))
+        self._taken = 0
+
+    def _batches(self) -> Iterator[AnyFloats]:
+        with named(self._file.file.name):
+            for batch in self._file.source.batches(Wanted([self._file.plan.prob])):
+                if batch.n_rows:
+                    yield batch.probabilities[0].rows(slice(None))
+
+    def take(self, n: int) -> AnyFloats:
+        """Give the next n rows."""
+        parts, missing = [self._left] if len(self._left) else [], n - len(self._left)
+        while missing > 0:
+            batch = next(self._rows, None)
+            if batch is None:
+                raise InputError(
+                    f"{self._file.file.name} has only {self._taken + n - missing:,} rows, fewer than this file. Both"
+                    " need the same rows in the same order."
+                )
+            parts.append(batch)
+            missing -= len(batch)
+        rows = np.concatenate(parts) if parts else np.empty((0, len(self._file.plan.prob)))
+        self._left, self._taken = rows[n:], self._taken + n
+        return rows[:n]
+
+    def finish(self) -> None:
+        """Refuse rows that are left."""
+        if len(self._left) or next(self._rows, None) is not None:
+            raise InputError(
+                f"{self._file.file.name} has more rows than this file. Both need the same rows in the same order."
+            )
+
+
+def forecaster_files(
+    files: Mapping[str, str],
+    rivals: Mapping[str, Sequence[str]],
+    prob: Sequence[str],
+    in_order: bool,
+    made: Pool,
+    reading: FileReading,
+    say: Sayer,
+) -> PooledRows:
+    """Open the file in which all forecasters stand, or a file of each, for a pool of these forecasters."""
+    within = bool(rivals)
+    if within and (prob or in_order):
+        raise InputError(
+            "--forecaster names the columns of each forecaster in one file; leave out --prob and --in-order."
+        )
+    if within and len(files) > 1:
+        raise InputError("--apply with --forecaster writes the rows of one file to another; name one FILE.")
+    if not within and not in_order:
+        raise InputError(
+            "name the columns of each forecaster in one FILE with --forecaster, or say --in-order if the files have the"
+            " same rows in the same order."
+        )
+    names = [*(rivals if within else files)]
+    if set(names) != set(made.weights):
+        raise InputError(
+            f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}. Name the same, with"
+            " --forecaster NAME=COLUMN or NAME=FILE."
+        )
+    if not within:
+        opened = {name: forecast_file(path, prob, reading) for name, path in files.items()}
+        for name, each in opened.items():
+            for sentence in each.messages:
+                say(f"{name}: {sentence}")
+        first = next(iter(opened))
+        others = {name: each for name, each in opened.items() if name != first}
+        return PooledRows(made, opened[first], {name: each.plan for name, each in opened.items()}, others, say)
+    path, *_ = files.values()
+    columns, *rest = rivals.values()
+    file = forecast_file(path, columns, reading)
+    with named(file.file.name):
+        beside = [probability_columns(each, file.source, reading.labels is not None)[0] for each in rest]
+    plans = dict(zip(rivals, (file.plan, *beside), strict=True))
+    return PooledRows(made, replace(file, beside=tuple(beside)), plans, {}, say)

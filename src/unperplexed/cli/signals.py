@@ -1,10 +1,16 @@
-"""Signals that end the program, and which of them came: libraries make errors of their own of what they raise."""
+"""Signals that end the program, and which of them came: libraries make errors of their own of what they raise.
+
+What goes to a terminal: colour for people who want it, and errors.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
-from typing import NoReturn
+import sys
+from typing import NoReturn, TextIO
 
+from .._lib.formatting import printable
 from .._lib.signals import ENDING
 
 came: list[int] = []
@@ -29,3 +35,21 @@ def _ended(number: int, _: object) -> NoReturn:
         raise KeyboardInterrupt
     signal.signal(number, signal.SIG_DFL)
     raise SystemExit(128 + number)
+
+
+def shows_colour(stream: TextIO | None) -> bool:
+    """Whether colour is wanted there: on a terminal that is not dumb, unless NO_COLOR says otherwise."""
+    return (
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+def print_error(sentence: str) -> None:
+    """Say something on standard error, in which names from outside move no cursor."""
+    print("\n".join(map(printable, f"unperplexed: {sentence}".split("\n"))), file=sys.stderr)
+
+
+def drop_output() -> None:
+    """Let nothing more be written to standard output, at the end of the program either."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

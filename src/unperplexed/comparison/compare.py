@@ -31,12 +31,11 @@ from ..forecasts.reading import (
     SEARCHED,
     AssessedReading,
     PredictiveOptions,
-    SearchedReading,
     any_predictive,
     reads,
     refuse_beside_predictive,
 )
-from ..pairing.dependence import PairedSettings, short_series
+from ..pairing.dependence import PairedOptions, PairedSettings, short_series
 from ..pairing.rows import (
     Chosen,
     Chunk,
@@ -83,15 +82,9 @@ def compare(
     y_true: Any,
     forecasts: Any,
     *,
-    by: Any = None,
     ids: Any = None,
-    lag: int | None = None,
-    within: Any = None,
     reference: str | Mapping[str, Any] | None = None,
-    metrics: Sequence[str] = (),
-    floor: Floor = DEFAULT_FLOOR,
-    confidence: float = 0.95,
-    **reading: Unpack[SearchedReading],
+    **options: Unpack[PairedOptions],
 ) -> Comparison: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)
@@ -122,8 +115,9 @@ def compare(
         Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
         column for each forecaster, with the probability of the positive class. Or `Quantiles`, `Samples` or
         `Distribution` of a number by name: these are compared by CRPS (WIS where all are quantiles) and log score, with
-        ``reference`` ("climatology", a forecaster's name or other forecasts), ``metrics``, ``confidence`` and the
-        reading as in `assess`. Beside quantiles, other forms are scored by their quantiles at the same levels.
+        ``reference`` ("climatology", other forecasts, or a forecaster's name: the others are then compared with it
+        alone), ``metrics``, ``confidence`` and the reading as in `assess`. Beside quantiles, other forms are scored by
+        their quantiles at the same levels.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
         Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
     ids : array_like of shape (n,), optional

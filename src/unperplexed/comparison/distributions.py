@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.typing import Bools, Floats
 from ..assessment.distributions import Scored, assessed
-from ..calibration.dependent_means import RowMeans
-from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
+from ..calibration.distribution_rows import DistributionRows, RowMeans, check_alike, read_distributions
 from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..pairing.distribution_skill import Against, reference_scores
+from ..pairing.distribution_skill import CLIMATOLOGY, Against, reference_scores, skill_against
 from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
-from ..statistics.intervals import Interval, checked_sampling
+from ..statistics.intervals import Interval, checked_sampling, simultaneous
 from .distribution_result import DistributionComparison
 from .result import PairDifferences
 from .samples import Tested, judged, row_differences
@@ -48,11 +47,17 @@ def compared_distributions(
     against = _against(first, rules[0], scores, reference)
     found = {name: assessed(each, Scored(scores[name], against), confidence) for name, each in rows.items()}
     ranked = sorted(found, key=lambda name: found[name].scores[rules[0].name].value)
+    of = against.name if against.name in rows else ""
+    pairs = [pair for pair in combinations(ranked, 2) if not of or of in pair]
+    level = simultaneous(np.zeros(len(rows) - bool(of)), confidence)[1]
+    by, means = rules[0].name, first.means
     return DistributionComparison(
         {name: found[name] for name in ranked},
-        _differences(ranked, scores, first.means, confidence),
+        _differences(pairs, scores, means, confidence),
         first.rows.n,
         confidence,
+        {name: skill_against(means, by, scores[name][by], against, level) for name in ranked},
+        of,
         tuple(f"{name}: {note}" for name in ranked for note in found[name].notes),
     )
 
@@ -129,18 +134,20 @@ def _against(
 ) -> Against:
     if isinstance(reference, str) and reference in scores:
         return Against(reference, scores[reference][rule.name])
+    if isinstance(reference, str) and reference != CLIMATOLOGY:
+        named = f"{listed([*scores])}; {CLIMATOLOGY!r} is the other reference that has a name"
+        raise InputError(f"reference: {reference!r} is none of the forecasters {named}.")
     return reference_scores(rows, rule, reference)
 
 
 def _differences(
-    ranked: Sequence[str], scores: Mapping[str, Mapping[str, Floats]], means: RowMeans, confidence: float
+    pairs: Sequence[tuple[str, str]], scores: Mapping[str, Mapping[str, Floats]], means: RowMeans, confidence: float
 ) -> tuple[PairDifferences, ...]:
-    """Test the differences of all pairs, by each rule together."""
+    """Test the differences of pairs, by each rule together."""
 
     def tested(first: str, second: str, rule: str) -> Tested:
         each = row_differences(scores[first][rule], scores[second][rule])
         return Tested(means.uncertain(each), _ANY, not each.any())
 
-    pairs = [*combinations(ranked, 2)]
-    found = {pair: {rule: tested(*pair, rule) for rule in scores[ranked[0]]} for pair in pairs}
+    found = {pair: {rule: tested(*pair, rule) for rule in scores[pair[0]]} for pair in pairs}
     return tuple(PairDifferences(*pair, each) for pair, each in judged([found], confidence)[0].items())

@@ -21,9 +21,9 @@ from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..report.document import Python
 from ..report.numbers import estimate, number
 from ..scores.rules import LOG_LOSS, rule_at_floor
+from ..statistics.definite import product
 from ..statistics.intervals import Dependence, Interval, uncertain_mean
 from ..statistics.means import apply_limit, t_quantile
-from ..statistics.products import product
 
 _POWER = 0.8416
 """Standard errors beyond the limit of a test at which it detects a difference with 80% power."""

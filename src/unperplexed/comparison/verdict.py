@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of, p_value_text
+from ..pairing.skill_result import conclusion_about
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, rule_at_floor
 
 _RULES = {LOG_LOSS: "log loss", BRIER_SCORE: "Brier score"}
@@ -29,24 +30,34 @@ class Said(NamedTuple):
 def verdict_clauses(c: Compared, *, p_values: bool = True) -> tuple[Said, ...]:
     """State who is better by log loss and by Brier score, and who assigned 0 to observed outcomes.
 
-    Forecasters come by rising log loss. A difference counts where its adjusted p-value is below 1 minus the confidence.
+    Of three forecasters or more, one of whom is the reference, say first which of the others beat it. Forecasters
+    come by rising log loss. A difference counts where its adjusted p-value is below 1 minus the confidence.
     Without ``p_values`` those that stand alone in brackets are left out.
     """
     zeros = [name for name, each in c.forecasters.items() if each.zero_rows]
     assigned = [_assigned(name, c.forecasters[name].zero_rows, at) for at, name in enumerate(zeros)]
-    of_zeros = [Said(_listed(assigned, ", "))] * bool(zeros)
+    of_zeros = [Said(first_names(assigned, ", "))] * bool(zeros)
     finite = [name for name in c.forecasters if c.scored_floor or name not in zeros]  # or no floor was asked for
+    against = _against_reference(c, p_values)
     if len(finite) > 1:
-        return (*_Tests(c, p_values).clauses(finite), *of_zeros)
+        return (*against, *_Tests(c, p_values).clauses(finite), *of_zeros)
     first = Said(f"{finite[0]} is first by log loss") if finite else Said("no forecaster is first", by_name=False)
-    return (first, *of_zeros)
+    return (*against, first, *of_zeros)
+
+
+def _against_reference(c: Compared, p_values: bool) -> Iterator[Said]:
+    """Say who beats the forecaster that is the reference, by the tests of skill; of two the verdict says it already."""
+    one = c.skill is not None and len(c.forecasters) > 2 and c.skill.reference in c.forecasters
+    for name, each in c.skill.whole.scores.items() if one else ():
+        p = f" (log loss {p_value_text(each[LOG_LOSS].adjusted_p_value)})" * p_values
+        yield Said(f"{conclusion_about(c.skill, name)[0]}{p}", by_name=False)
 
 
 def _assigned(name: str, rows: int, at: int) -> str:
     return f"{name}{' assigned 0 to observed outcomes' * (at == 0)} in {number_of(rows, 'row')}"
 
 
-def _listed(names: Sequence[str], between: str = " and ") -> str:
+def first_names(names: Sequence[str], between: str = " and ") -> str:
     """Name the first three."""
     if len(names) > 3:
         return f"{', '.join(names[:3])} and {len(names) - 3} more"
@@ -68,7 +79,7 @@ class _Tests:
         if not others:
             same = all(each.equal for name in tied[1:] for each in self.c.between(first, name).differences.values())
             what = "score the same" if same else "have the same log loss and Brier score"
-            return [Said(f"{_listed(tied)} {what} in every row")]
+            return [Said(f"{first_names(tied)} {what} in every row")]
         brier_first = min(ranked, key=lambda name: self.c.forecasters[name].scores[BRIER_SCORE].mean)
         if len(ranked) == 2:
             return self._two(*ranked)
@@ -130,7 +141,7 @@ class _Tests:
 
     def _one_first(self, tied: Sequence[str], others: Sequence[str]) -> str:
         """Compare one, or several that are alike, who have the smallest score by both rules, to the others."""
-        first, who = tied[0], f"{_listed(tied)} {'is' if len(tied) == 1 else 'are'}"
+        first, who = tied[0], f"{first_names(tied)} {'is' if len(tied) == 1 else 'are'}"
         close = {rule: [name for name in others if not self.better(rule, first, name)] for rule in _RULES}
         if not any(close.values()):
             return f"{who} best {self._best_by(first, others)}"
@@ -138,7 +149,7 @@ class _Tests:
             return f"{who} first by {self.rule(LOG_LOSS)}, but no p-value can be computed"
         if close[LOG_LOSS] == close[BRIER_SCORE]:
             rivals = [self._with_both(first, name) for name in close[LOG_LOSS]]
-            return f"{who} first by {self.rule(LOG_LOSS)}, but not distinguishable from {_listed(rivals)}"
+            return f"{who} first by {self.rule(LOG_LOSS)}, but not distinguishable from {first_names(rivals)}"
         unclear = [
             f"from {self._rivals(rule, first, names)} by {self.rule(rule)}" for rule, names in close.items() if names
         ]
@@ -151,7 +162,7 @@ class _Tests:
 
     def _rivals(self, rule: str, a: str, names: Sequence[str]) -> str:
         """Name those that are not distinguishable from a."""
-        return _listed([f"{name}{self.in_brackets(self.p(rule, a, name))}" for name in names])
+        return first_names([f"{name}{self.in_brackets(self.p(rule, a, name))}" for name in names])
 
     def _best_by(self, first: str, others: Sequence[str]) -> str:
         """Give both rules with the largest p-values: "(log loss and Brier score, p < 0.001)"."""
@@ -172,7 +183,7 @@ class _Tests:
         """Compare the first by either rule to those that are first by none."""
         rest = [name for name in others if name != brier_first]
         if all(self.better(rule, a, name) for rule in _RULES for a in (first, brier_first) for name in rest):
-            return [Said(f"both beat {_listed(rest)} by both rules", by_name=False)]
+            return [Said(f"both beat {first_names(rest)} by both rules", by_name=False)]
         unclear = []
         for rule, a in ((LOG_LOSS, first), (BRIER_SCORE, brier_first)):
             close = [name for name in rest if not self.better(rule, a, name)]

@@ -29,6 +29,6 @@ MODULES = {
     "QuestionComparison": "questions",
     "Leaderboard": "leaderboard",
     "Monitored": "monitored",
-    "Drift": "drift",
+    "Drift": "over_time",
 }
 """By the name of a type of results, the module that registers how it is described and drawn."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from .._lib.dataclasses import dataclass, replace
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import dependence_words, looked_at_words
-from ..comparison.result import Comparison, Difference, PairedComparison
+from ..calibration.diagnosis.result import Diagnosis
+from ..comparison.result import Comparison, PairedComparison
 from ..comparison.verdict import Said, verdict_clauses
 from ..pairing.dependence import dependent_text
 from ..report.document import Action, Block, Code, Document, Metric, Prose, Python, Reading, Section, Table, lookup
@@ -38,6 +40,17 @@ SHORT_FORECASTERS, SHORT_PAIRS = 20, 6
 def comparison_document(c: Comparison, naming: Naming, *, brief: bool) -> Document:
     """Describe a comparison, in full or in brief."""
     return Described(c).summary(naming) if brief else Described(c).document(naming)
+
+
+def costs(diagnoses: Mapping[str, Diagnosis], amount: str) -> Iterator[Action]:
+    """Say what is wrong with forecasters, and what it costs each, if that is any such amount."""
+    found = []
+    for name, d in islice(diagnoses.items(), MOST_READINGS):
+        if d.findings:
+            cost = f", {amount.format(number(d.cost))}" if d.cost > 0 else ""
+            found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
+    if found:
+        yield Action("What miscalibration costs", " ".join(found), "Cost")
 
 
 def dependence_text(c: Comparison) -> str:
@@ -137,7 +150,8 @@ class Described:
 
     def _short_settings(self) -> str:
         c = self.c
-        several = f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" if len(c.pairs) > 1 else ""
+        of_skill = f", of skill for {len(c.skill.whole.scores)} with {c.skill.reference}" if c.skill else ""
+        several = f"; p-values and intervals adjusted for {len(c.pairs):,} pairs{of_skill}" * (len(c.pairs) > 1)
         return (
             f"paired by row, {dependence_text(c)}{', weighted' * c.weighted}; log loss and geometric accuracy"
             f" {at_floor_text(c.scored_floor)}; slope of the averages and calibration curve"
@@ -163,10 +177,8 @@ class Described:
     @property
     def _calm(self) -> bool:
         """Whether no difference is significant."""
-        return not any(self._significant(d) for pair in self.c.pairs for d in pair.differences.values())
-
-    def _significant(self, d: Difference) -> bool:
-        return d.adjusted_p_value < 1 - self.c.confidence
+        found = (d.adjusted_p_value for pair in self.c.pairs for d in pair.differences.values())
+        return not any(p < 1 - self.c.confidence for p in found)
 
     def _significance(self) -> str:
         c = self.c
@@ -193,14 +205,7 @@ class Described:
 
     def _actions(self, recalibrate: str = "") -> Iterator[Action]:
         """Say which forecasters are miscalibrated, and what recalibration would bring; a map may be at hand."""
-        found = []
-        for name, each in list(self.c.forecasters.items())[:MOST_READINGS]:
-            d = each.assessment.diagnosis
-            if d.findings:
-                cost = f", about {number(d.cost)} nats a row" if d.cost > 0 else ""
-                found.append(f"{short_name(name)}: {d.in_brief}{cost}.")
-        if found:
-            yield Action("What miscalibration costs", " ".join(found), "Cost")
+        yield from costs({name: each.diagnosis for name, each in self.first.items()}, "about {} nats a row")
         if self.c.next_step is not None:
             again = " Compare again on other rows before you choose." if self.c.next_step.mended else ""
             yield Action("What to do", f"{self.c.next_step.words}{again}", "Next")

@@ -27,7 +27,8 @@ MOST_COLUMNS = 6
 """Forecasters beside one another in a table."""
 
 
-def _pair_name(pair: PairDifferences) -> str:
+def pair_name(pair: PairDifferences) -> str:
+    """Name a pair by what is subtracted from what."""
     return f"{short_name(pair.first)} − {short_name(pair.second)}"
 
 
@@ -40,7 +41,8 @@ def _estimates(found: Sequence[Difference]) -> Column:
     return noted("difference", (estimate(each.difference, each.interval) for each in found))
 
 
-def _p_values(found: Sequence[Difference], together: int) -> Column:
+def p_value_column(found: Sequence[Difference], together: int) -> Column:
+    """Make a column of p-values, which are adjusted for so many tests."""
     return Column(p_values(together), [p_value_cell(each.adjusted_p_value) for each in found])
 
 
@@ -67,11 +69,11 @@ def differences_table(c: Comparison, *, headline: bool) -> Table:
         return f"{short_name(pair.first if first else pair.second)} is better"
 
     columns = [
-        Column("pair", [_pair_name(pair) for pair, _, _ in rows]),
+        Column("pair", [pair_name(pair) for pair, _, _ in rows]),
         Column("score", [rule_at_floor(rule, c.scored_floor) for _, rule, _ in rows], words=True),
         _estimates(found),
         Column("standard error", [number(d.standard_error) for d in found]),
-        _p_values(found, len(c.pairs)),
+        p_value_column(found, len(c.pairs)),
         Column("conclusion", [conclusion(pair, rule) for pair, rule, _ in rows], words=True),
     ]
     several = len(c.pairs) > 1
@@ -92,7 +94,7 @@ def _level(c: Comparison) -> str:
 def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) -> Table:
     """Return the differences of some pairs by the scores that are printed, with the p-values of the verdict."""
     rows = [
-        (f"{_pair_name(pair)}, {rule_at_floor(rule, c.scored_floor)}", d)
+        (f"{pair_name(pair)}, {rule_at_floor(rule, c.scored_floor)}", d)
         for pair in pairs
         for rule, d in pair.differences.items()
         if is_printed(rule, asked_scores(c))
@@ -101,7 +103,7 @@ def short_differences_table(c: Comparison, pairs: Sequence[PairedComparison]) ->
         "Paired differences (left − right)",
         Column("", [name for name, _ in rows]),
         _estimates([d for _, d in rows]),
-        _p_values([d for _, d in rows], len(c.pairs)),
+        p_value_column([d for _, d in rows], len(c.pairs)),
         notes=_level(c),
     )
 
@@ -110,16 +112,16 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     """Return the differences by a rule in each group, pair by pair."""
     found = [(group, pair) for group in c.groups for pair in group.pairs]
     differences = [pair.differences[rule] for _, pair in found]
-    pairs = Column("pair", [_pair_name(pair) for _, pair in found])
+    pairs = Column("pair", [pair_name(pair) for _, pair in found])
     several = len(c.pairs) > 1
-    what = "left − right" if several else _pair_name(c.pairs[0])
+    what = "left − right" if several else pair_name(c.pairs[0])
     return Table.of(
         f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
         Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), LONGEST_NAME)),
         *([pairs] if several else []),
         Column("rows", [count(group.n_rows) for group, _ in found]),
         _estimates(differences),
-        _p_values(differences, len(found)),
+        p_value_column(differences, len(found)),
         sortable=True,
         notes=confidence_interval(c.confidence, len(found)),
     )
@@ -133,9 +135,8 @@ def asked_scores(c: Comparison) -> Sequence[str]:
 
 def about_difference(c: Comparison, d: Difference, limits: str) -> str:
     """Give interval and p-value of a difference in brackets, as far as there are any."""
-    level = confidence_interval(c.confidence, len(c.pairs))
     p_value = "" if math.isnan(d.adjusted_p_value) else p_value_text(d.adjusted_p_value)
-    return aside(f"{level} {limits}" if limits else "", p_value)
+    return aside(f"{_level(c)} {limits}" if limits else "", p_value)
 
 
 MOST_FAMILIAR = 20

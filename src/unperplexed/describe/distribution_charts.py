@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._lib.formatting import confidence_interval, short_name, short_names
@@ -16,6 +18,8 @@ _PLACES = ((0.0, "0"), (0.1, "10%"), (0.25, "25%"), (0.5, "median"), (0.75, "75%
 """Ticks of places in a distribution."""
 
 _MOST_TICKS = 6
+_SHARES, _TIMES = (0.01, 0.02, 0.05, 0.1, 0.2), (0.5, 1, 2, 5, 10, 20, 50)
+"""Steps between ticks of shares, and of shares for each expected one."""
 
 _MOST_THRESHOLDS = 10
 """Thresholds that are named on an axis."""
@@ -85,61 +89,59 @@ def _steps(edges: Floats, y: Floats, low: Floats, high: Floats, label: str) -> L
 
 def _heights(top: float, unit: float) -> Axis:
     """Make the axis of the bars: of shares where all bars are as wide, else of shares for each expected one."""
-    if unit < 1:
-        step = next(each for each in (0.01, 0.02, 0.05, 0.1, 0.2) if top <= _MOST_TICKS * each or each == 0.2)
-        ticks = [(at * step, f"{100 * at * step:g}%" if at else "0") for at in range(int(-(-top // step)) + 1)]
-        return Axis(0.0, ticks[-1][0], ticks, "Share of the outcomes", percent=True)
-    step = next(each for each in (0.5, 1, 2, 5, 10, 20, 50) if top <= _MOST_TICKS * each or each == 50)
-    ticks = [(at * step, f"{at * step:g}" if at else "0") for at in range(int(-(-top // step)) + 1)]
-    return Axis(0.0, ticks[-1][0], ticks, "Outcomes for each expected one")
+    steps, label = (_SHARES, "Share of the outcomes") if unit < 1 else (_TIMES, "Outcomes for each expected one")
+    step = next(each for each in steps if top <= _MOST_TICKS * each or each == steps[-1])
+    places = [at * step for at in range(int(-(-top // step)) + 1)]
+    ticks = [(at, f"{100 * at:g}%" if unit < 1 and at else f"{at:g}") for at in places]
+    return Axis(0.0, places[-1], ticks, label, percent=unit < 1)
 
 
 def reliability_chart(a: DistributionAssessment) -> Chart:
     """Draw the share of the outcomes at or below each predicted quantile."""
-    q = a.quantiles
-    return Chart(
-        title="Share of the outcomes at or below each quantile",
-        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; below the identity line quantiles are too low",
-        label=f"Reliability of quantiles. {a.verdict}",
-        x=percent_axis("Level of the quantile"),
-        y=percent_axis("Outcomes at or below"),
-        lines=(Line(q.level, q.share, "observed", "Observed", q.low, q.high, "observed"),),
-        references=(identity(),),
-        shape="square",
-    )
+    q, title = a.quantiles, "Share of the outcomes at or below each quantile"
+    line = Line(q.level, q.share, "observed", "Observed", q.low, q.high, "observed")
+    x, read = percent_axis("Level of the quantile"), "below the identity line quantiles are too low"
+    return _square(a, title, read, "Reliability of quantiles", x, "Outcomes at or below", line)
 
 
 def coverage_chart(a: DistributionAssessment) -> Chart:
     """Draw how many outcomes central intervals held."""
-    found = [(each.expected, each.held.value, *each.held.interval) for each in a.coverage]
-    expected, held, low, high = np.array(found).T
-    return Chart(
-        title="Share of the outcomes inside central intervals",
-        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; below the identity line intervals are too narrow",
-        label=f"Coverage of intervals. {a.verdict}",
-        x=percent_axis("Probability of the interval"),
-        y=percent_axis("Outcomes inside"),
-        lines=(Line(expected, held, "observed", "Held", low, high, "held"),),
-        references=(identity(),),
-        shape="square",
-    )
+    (expected, held, low, high, _), title = _covered(a), "Share of the outcomes inside central intervals"
+    line = Line(expected, held, "observed", "Held", low, high, "held")
+    x, read = percent_axis("Probability of the interval"), "below the identity line intervals are too narrow"
+    return _square(a, title, read, "Coverage of intervals", x, "Outcomes inside", line)
 
 
 def width_chart(a: DistributionAssessment) -> Chart:
     """Draw the probability of central intervals, and how many outcomes they held, over their mean width."""
-    expected, held, low, high, width = np.array(
-        [(each.expected, each.held.value, *each.held.interval, each.mean_width) for each in a.coverage]
-    ).T
+    expected, held, low, high, width = _covered(a)
+    lines = (
+        Line(width, held, "observed", "Held", low, high, "held"),
+        Line(width, expected, "calibrated", "Predicted", label="predicted"),
+    )
+    x, read = (
+        value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes"),
+        "intervals that hold as many are better narrow",
+    )
+    label = "Coverage of intervals over their mean width"
+    return replace(_square(a, "Coverage against mean width", read, label, x, "Outcomes inside", *lines), references=())
+
+
+def _covered(a: DistributionAssessment) -> Floats:
+    """Return the probabilities of the intervals, what they held, both limits of this, and their mean widths."""
+    return np.array([(each.expected, each.held.value, *each.held.interval, each.mean_width) for each in a.coverage]).T
+
+
+def _square(a: DistributionAssessment, title: str, read: str, label: str, x: Axis, y: str, *lines: Line) -> Chart:
+    """Make a chart of shares, with a band and the identity line."""
     return Chart(
-        title="Coverage against mean width",
-        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; intervals that hold as many are better narrow",
-        label=f"Coverage of intervals over their mean width. {a.verdict}",
-        x=value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes"),
-        y=percent_axis("Outcomes inside"),
-        lines=(
-            Line(width, held, "observed", "Held", low, high, "held"),
-            Line(width, expected, "calibrated", "Predicted", label="predicted"),
-        ),
+        title=title,
+        subtitle=f"{confidence_interval(a.confidence)[:-3]} band; {read}",
+        label=f"{label}. {a.verdict}",
+        x=x,
+        y=percent_axis(y),
+        lines=lines,
+        references=(identity(),),
         shape="square",
     )
 
@@ -149,7 +151,7 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     wide = s.high > s.low
     unit = np.where(wide, s.high - s.low, 1.0)
     rows = [
-        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,}: outcome {amount(y)}")
+        Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,} (from 0): outcome {amount(y)}")
         for row, y, at, low, high, here in zip(
             s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
         )
@@ -158,7 +160,7 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     return forest(
         rows,
         title="The most surprising outcomes",
-        subtitle="Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
+        subtitle="Rows counted from 0. Lines: predicted 80% intervals; points: outcomes; dashed: predicted median",
         label="Surprising outcomes beside their forecasts",
         axis="Distance from the predicted median, in widths of the 80% interval",
         at=0.0,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import islice
 
 from .._lib.errors import check_choice
-from .._lib.formatting import confidence_interval, p_value_cell, p_values, short_name, short_names
+from .._lib.formatting import confidence_interval, short_names
 from ..assessment.distribution_result import DistributionAssessment
 from ..calibration.dependence_search import dependence_words
 from ..calibration.diagnosis.result import Diagnosis
@@ -15,11 +13,12 @@ from ..comparison.distribution_result import DistributionComparison
 from ..comparison.result import Difference
 from ..report.chart import Chart
 from ..report.charts import Row, forest
-from ..report.document import LONGEST_NAME, Action, Column, Document, Section, Table, inside, listed
+from ..report.document import LONGEST_NAME, Column, Document, Section, Table, inside, listed
 from ..report.numbers import amount, between, level_text, number
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import estimates, how, noted
-from .comparison import MOST_READINGS
+from .comparison import costs
+from .comparison_tables import p_value_column, pair_name
 from .diagnosis import short_verdict
 from .distributions import settings, two_decimals
 
@@ -42,10 +41,11 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     tables = [scores_table(c), calibration_table(c)]
     differences = [differences_table(c, score) for score in c.scores]
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
-    said = f"{settings(first)}; {number(degrees, 0)} degrees of freedom"
+    said = settings(first, f"{number(degrees, 0)} degrees of freedom")
     few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
     warnings = [*[few] * (degrees < _FEW), *c.notes]
-    said += f"; p-values and intervals adjusted for {len(c.pairs):,} pairs" * (len(c.pairs) > 1)
+    what = f"comparisons with {c.reference}" if c.reference else f"pairs, of skill for {len(c.skill)}"
+    said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(
         title=naming.titled(
             f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {c.title(c.scores[0])}"
@@ -54,7 +54,7 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
         headline=headline,
         lead=" ".join([*(f"{each}." for each in lead), *filter(None, [dependence_words(first.dependence)])]),
         calm=not any(c.significant(each) for pair in c.pairs for each in pair.differences.values()),
-        actions=[*_cost(c)],
+        actions=[*costs({name: each.diagnosis for name, each in c.forecasters.items()}, "at least {} nats a forecast")],
         figure=None if brief else differences_chart(c),
         first=Section("differences", "Which is better? Paired differences", differences, "Differences"),
         sections=[
@@ -68,17 +68,6 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     )
 
 
-def _cost(c: DistributionComparison) -> Iterator[Action]:
-    """Say what is wrong with the first forecasters, and what it costs."""
-    found = []
-    for name, each in islice(c.forecasters.items(), MOST_READINGS):
-        if each.diagnosis.findings:
-            cost = f", {number(each.cost)} nats a forecast" if each.cost > 0 else ""
-            found.append(f"{short_name(name)}: {each.diagnosis.in_brief}{cost}.")
-    if found:
-        yield Action("What miscalibration costs", " ".join(found), "Cost")
-
-
 def _names(c: DistributionComparison) -> Column:
     return Column("forecaster", short_names(c.forecasters, LONGEST_NAME))
 
@@ -86,15 +75,15 @@ def _names(c: DistributionComparison) -> Column:
 def scores_table(c: DistributionComparison) -> Table:
     """Return the mean scores of the forecasters, and their skill, the best first."""
     found = [*c.forecasters.values()]
-    against = next(each.skill.reference for each in found if each.skill is not None)
-    skill = ((each.skill.value.value, each.skill.value.interval) for each in found if each.skill is not None)
+    skill = [*c.skill.values()]
     return Table.of(
-        f"Each by itself: mean scores, smaller is better; skill by {c.title(c.scores[0])} against {against}, 1 is"
+        f"Each by itself: mean scores, smaller is better; skill by {c.title(c.scores[0])} against"
+        f" {skill[0].reference}, 1 is"
         " perfect, 0 no better.",
         _names(c),
         *(Column(c.title(score), [amount(each.scores[score].value) for each in found]) for score in c.scores),
-        estimates("skill", skill, two_decimals),
-        notes=confidence_interval(c.confidence),
+        estimates("skill", ((each.value.value, each.value.interval) for each in skill), two_decimals),
+        notes=confidence_interval(c.confidence, len(skill) - bool(c.reference)),
     )
 
 
@@ -124,18 +113,14 @@ def _held(a: DistributionAssessment, name: str) -> str:
     return next((level_text(round(each.held.value, 3)) for each in a.coverage if each.name == name), "")
 
 
-def _pairs(c: DistributionComparison) -> list[str]:
-    return [f"{short_name(pair.first)} − {short_name(pair.second)}" for pair in c.pairs]
-
-
 def differences_table(c: DistributionComparison, score: str) -> Table:
     """Return the paired differences by a score, the pair of the first two first."""
     found = [pair.differences[score] for pair in c.pairs]
     return Table.of(
         f"Paired differences in {inside(c.title(score))}, left − right: below 0 the left one is better.",
-        Column("", _pairs(c)),
+        Column("", [*map(pair_name, c.pairs)]),
         noted("difference", map(_shown, found)),
-        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in found]),
+        p_value_column(found, len(found)),
         brief=_SHORT,
         notes=confidence_interval(c.confidence, len(found)),
     )
@@ -153,7 +138,8 @@ def differences_chart(c: DistributionComparison, score: str | None = None) -> Ch
     score = c.scores[0] if score is None else score
     check_choice("score", score, c.scores)
     title, rows = inside(c.title(score)), []
-    for name, each in zip(_pairs(c), (pair.differences[score] for pair in c.pairs), strict=True):
+    for pair in c.pairs:
+        name, each = pair_name(pair), pair.differences[score]
         rows.append(Row(name, each.difference, each.interval, f"{name}: {_shown(each)[0]}"))
     return forest(
         rows,

@@ -22,7 +22,7 @@ from ..assessment.distribution_result import DistributionAssessment, Distributio
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
-from ..forecasts.group_keys import key_texts
+from ..forecasts.group_keys import key_text, key_texts
 from ..report.document import (
     LONGEST_NAME,
     Action,
@@ -31,6 +31,7 @@ from ..report.document import (
     Column,
     Document,
     Metric,
+    Prose,
     Python,
     Section,
     Settings,
@@ -41,7 +42,7 @@ from ..report.numbers import amount, between, count, expected, level_text, numbe
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import Form, aside, ci, curve_estimates, estimates, how
 from ..scores.distributions.rules import distribution_score_named, title_beside
-from ..statistics.intervals import UNKNOWN
+from ..statistics.intervals import UNKNOWN, Interval
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
 from .assessment_tables import findings_table
@@ -136,12 +137,12 @@ def _remedy(found: DistributionRemedy) -> Iterator[str]:
     if not found.advised:
         yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
         return
-    saved = f" and the log score by {number(gain.value)} nats ({limits})"
+    changed = f"lowers the log score by {number(gain.value)} nats ({limits})"
     if found.score:
-        title = distribution_score_named(found.score).title
-        yield f"{capital(found.words)}. That lowers the {title} to {amount(found.after)}{saved}."
-    else:
-        yield f"{capital(found.words)}. That lowers{saved[4:]}."
+        title = distribution_score_named(found.score).title.replace("Plain", "plain")
+        raised = "but raises" * (found.after > found.before)
+        changed += f", {raised or 'and'} the {title} from {amount(found.before)} to {amount(found.after)}"
+    yield f"{capital(found.words)}. That {changed}."
 
 
 def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
@@ -152,39 +153,54 @@ def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
 
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
-    for name, found in a.scores.items():
+    mended = a.remedy if a.remedy is not None and a.remedy.score and a.remedy.advised else None
+    of_members = {} if mended is None else {mended.score: Estimate(mended.before)}
+    for name, found in {**a.scores, **of_members, **a.scores}.items():
         score = distribution_score_named(name)
         skill = a.skill if a.skill is not None and a.skill.score == name else None
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
-        title, note = title_beside(name, a.scores), f"{capital(score.note)}."
-        limits = between(*found.interval, amount)
-        after = amount(a.remedy.after) if a.remedy is not None and name == a.remedy.score and a.remedy.advised else ""
-        yield Metric(title, note, amount(found.value), limits, after, reference, score.better)
+        after = amount(mended.after) if mended is not None and name == mended.score else ""
+        title, meaning = title_beside(name, a.scores, a.form), f"{capital(score.note)}."
+        yield replace(_metric(title, meaning, found, amount, reference, score.better), after=after)
     if a.skill is not None:
-        title, value = distribution_score_named(a.skill.score).title, a.skill.value
-        name, meaning = f"Skill against {a.skill.reference}", f"1 − {title} / {title} of {a.skill.reference}."
-        yield Metric(name, meaning, number(value.value), between(*value.interval), "", "0 is no better", "larger")
-    if (ratio := a.density_ratio) is not None:
+        title, of = title_beside(a.skill.score, a.scores, a.form), a.skill.reference
+        meaning = f"1 − {title} / {title} of {of}."
+        yield _metric(f"Skill against {of}", meaning, a.skill.value, number, "0 is no better", "larger")
+    if a.density_ratio is not None:
         meaning = "Geometric mean of the density at the outcomes / climatology's density; of quantiles, by their cells."
-        limits = between(*ratio.interval)
-        yield Metric("Density / climatology's", meaning, number(ratio.value), limits, "", "1 is no better", "larger")
+        yield _metric("Density / climatology's", meaning, a.density_ratio, number, "1 is no better", "larger")
     for each in a.usual_intervals:
-        limits, meaning = between(*each.held.interval, share), "Share of the outcomes in this central interval."
-        expected = f"{level_text(each.expected)} expected"
-        yield Metric(f"Held by {each.name}", meaning, share(each.held.value), limits, "", expected)
-    limits, meaning = between(*a.bias.interval), "Bias in predicted spreads (interquartile range / 1.349)."
-    yield Metric("Too low by (spreads)", meaning, number(a.bias.value), limits, "", "0 is best", best="0")
-    limits, meaning = between(*a.width.interval), "By how much intervals are to be widened, the bias being mended."
-    yield Metric("Width factor needed", meaning, number(a.width.value), limits, "", "1 is best", best="1")
+        meaning, expected = "Share of the outcomes in this central interval.", f"{level_text(each.expected)} expected"
+        yield _metric(f"Held by {each.name}", meaning, each.held, share, expected)
+    title, sign = ("Too low by", 1) if a.bias.value >= 0 else ("Too high by", -1)
+    meaning = "Bias in predicted spreads (interquartile range / 1.349)."
+    yield _metric(f"{title} (spreads)", meaning, _times(a.bias, sign), number, "0 is best", best="0")
+    if math.isfinite(a.median_spread):
+        meaning, spread = "The same for the median predicted spread.", f"at spread {amount(a.median_spread)}"
+        yield _metric(f"{title} (units)", meaning, _times(a.bias, sign * a.median_spread), amount, spread, best="0")
+    meaning = "By how much intervals are to be widened, the bias being mended."
+    yield _metric("Width factor needed", meaning, a.width, number, "1 is best", best="1")
 
 
-def settings(a: DistributionAssessment) -> str:
-    """Say how rows depend on one another, and what a spread is."""
+def _times(found: Estimate, factor: float) -> Estimate:
+    low, high = sorted(factor * end for end in found.interval)
+    return Estimate(factor * found.value, interval=Interval(low, high))
+
+
+def _metric(
+    title: str, meaning: str, found: Estimate, form: Form, reference: str, better: str = "", best: str = ""
+) -> Metric:
+    limits = between(*found.interval, form)
+    return Metric(title, meaning, form(found.value), limits, reference=reference, better=better, best=best)
+
+
+def settings(a: DistributionAssessment, carried: str = "") -> str:
+    """Say how rows depend on one another, how many independent ones they are worth, and what a spread is."""
     if a.n_clusters is None:
         rows = independent_words(a.dependence)
     else:
         of = "times of issue, forecasts of times that overlap may depend" if a.windows else "clusters of dependent rows"
-        rows = f"{a.n_clusters:,} {of}, effective sample size {count(round(a.effective_rows))}"
+        rows = f"{a.n_clusters:,} {of}, {carried or f'effective sample size {count(round(a.effective_rows))}'}"
     spread = "" if a.thresholds else "; spread = interquartile range / 1.349"
     return f"{rows}{', weighted' * a.weighted}{spread}; confidence {a.confidence:g}"
 
@@ -238,11 +254,7 @@ def coverage_table(a: DistributionAssessment, level: str) -> Table:
         "Central intervals",
         Column("interval", [each.name for each in a.coverage]),
         Column("expected", [level_text(each.expected) for each in a.coverage]),
-        Column(
-            "held",
-            [share(each.held.value) for each in a.coverage],
-            [between(*each.held.interval, share) for each in a.coverage],
-        ),
+        estimates("held", ((each.held.value, each.held.interval) for each in a.coverage), share),
         *([Column("mean width", [amount(each.mean_width) for each in a.coverage])] * known_widths(a)),
         notes=level,
     )
@@ -288,10 +300,11 @@ def surprises_table(s: SurprisingForecasts) -> Table:
 @document.register(DistributionBreakdown)
 def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool) -> Document:
     """Describe predictive distributions of all rows, and of each group."""
-    whole = distribution_document(b.whole, naming, brief=brief)
+    whole, told = distribution_document(b.whole, naming, brief=brief), [Prose(worst(b))] * (len(b.groups) > 1)
     if brief:
-        return replace(whole, summary=[*whole.summary, groups_table(b, limits=False)])
-    section = Section("groups", f"By {short_name(', '.join(b.by))}", [groups_chart(b), groups_table(b)], "Groups")
+        return replace(whole, summary=[*whole.summary, groups_table(b, limits=False), *told])
+    blocks: list[Block] = [*told, groups_chart(b), groups_table(b)]
+    section = Section("groups", f"By {short_name(', '.join(b.by))}", blocks, "Groups")
     return replace(whole, sections=[section, *whole.sections])
 
 
@@ -304,7 +317,7 @@ def tally_document(tally: DistributionTally, naming: Naming, *, brief: bool) -> 
     means = ((distribution_score_named(name), tally.score(name)) for name in tally.scores)
     for score, found in means:
         limits = confidence_interval(0.95), found.interval(0.95)
-        held[title_beside(score.name, tally.scores)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
+        held[title_beside(score.name, tally.scores, tally.form)] = f"{amount(found.mean)}{aside(ci(*limits, amount))}"
     return Document(
         title=naming.titled(what),
         facts=naming.called,
@@ -316,29 +329,55 @@ def tally_document(tally: DistributionTally, naming: Naming, *, brief: bool) -> 
 
 
 def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
-    """Return the groups: what an interval held, bias, width factor, first score and verdict; with limits, if wanted."""
+    """Return the groups: what an interval held, cost, bias, width factor, first score, skill, verdict; with limits."""
 
-    def column(heading: str, found: Iterable[Estimate], form: Form) -> Column:
-        return estimates(heading, ((x.value, x.interval if limits else UNKNOWN) for x in found), form)
+    def column(heading: str, found: Iterable[Estimate], form: Form, *, noted: bool = limits) -> Column:
+        return estimates(heading, ((x.value, x.interval if noted else UNKNOWN) for x in found), form)
 
     found, most = [each.assessment for each in b.groups], LONGEST_NAME if limits else _SHORT
     columns = [
         Column(short_name(", ".join(b.by), most), key_texts((each.key for each in b.groups), most)),
-        Column("forecasts", [f"{each.n_rows:,}" for each in found]),
+        Column("rows", [f"{each.n_rows:,}" for each in found]),
     ]
     if told := b.whole.told:
-        at = b.whole.coverage.index(told)
-        columns.append(column(f"held by {told.name}", (each.coverage[at].held for each in found), share))
+        at, heading = b.whole.coverage.index(told), f"held, {level_text(told.expected)} expected"
+        columns.append(column(heading, (each.coverage[at].held for each in found), share))
+    costs = (Estimate(each.cost, interval=each.cost_interval) for each in found)
     columns += [
-        column("too low by (spreads)", (each.bias for each in found), two_decimals),
+        column("cost in nats", costs, number, noted=True),
+        column("bias", (each.bias for each in found), two_decimals),
         column("width factor", (each.width for each in found), two_decimals),
     ]
     if b.whole.skill is not None:
         name = b.whole.skill.score
-        title = distribution_score_named(name).title
-        columns.append(Column(title, [amount(each.scores[name].value) for each in found]))
-    columns.append(Column("finding", [headline(each) for each in found], words=True, detail=True))
-    return Table.of("", *columns, sortable=True, notes=confidence_interval(b.whole.confidence) if limits else "")
+        columns.append(column(title_beside(name, (), b.whole.form), (each.scores[name] for each in found), amount))
+        columns.append(column("skill", (each.skill.value for each in found if each.skill is not None), two_decimals))
+    columns += [
+        Column(p_values(len(found)), [p_value_cell(each.adjusted_p_value) for each in b.groups], detail=True),
+        Column("finding", [headline(each) for each in found], words=True, detail=True),
+    ]
+    order = {"group": "in order", "rows": "the most rows first"}.get(b.sort, f"the worst {b.sort} first")
+    by = f"{number_of(len(found), 'group')} by {short_name(', '.join(b.by))}"
+    caption = f"{by}, {order}. Bias in spreads: above 0 too low."
+    return Table.of(caption, *columns, sortable=True, notes=confidence_interval(b.whole.confidence))
+
+
+def worst(b: DistributionBreakdown) -> str:
+    """Say which group is the worst calibrated, and whether that is sure.
+
+    Intervals that do not overlap differ beyond chance, however the groups depend on one another.
+    """
+    adjusted, found = f"adjusted for {number_of(len(b.groups), 'group')}", b.worst
+    if found is None:
+        return f"Worst: in no group is there evidence of miscalibration (p-values {adjusted})."
+    a, name = found.assessment, f"{short_name(', '.join(b.by))} {short_name(key_text(found.key))}"
+    near = sum(not each.assessment.cost_interval.high < a.cost_interval.low for each in b.groups) - 1  # itself
+    limits = ci(confidence_interval(a.confidence), a.cost_interval)
+    known = aside(limits, f"{p_value_text(found.adjusted_p_value)} {adjusted}")
+    cost = f" This costs {number(a.cost)} nats a forecast{known}." if a.cost else ""
+    doubt = f"Another may be worse: its interval overlaps with {near:,} of {len(b.groups) - 1:,} others."
+    sure = doubt if near else "This is sure: all other intervals lie below."
+    return f"Worst: {name}, {a.diagnosis.in_brief}.{cost} {sure}"
 
 
 def two_decimals(value: float) -> str:

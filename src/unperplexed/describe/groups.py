@@ -11,9 +11,8 @@ import numpy as np
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
-from ..assessment.breakdown import Breakdown, PlotKind
+from ..assessment.breakdown import REMEDIED, Breakdown, CostShare, GroupRemedy, PlotKind
 from ..assessment.group_figures import MOST_DIAGNOSED, GroupAssessment
-from ..assessment.groups import REMEDIED, CostShare, GroupRemedy
 from ..assessment.remedy import Commands, PythonLine
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding

@@ -103,35 +103,45 @@ def _headline(m: Monitored) -> str:
     if not m:
         failed = [each.requirement for each in m.kept if not each.passed]
         return f"Failed: {', '.join(failed)}"
-    return f"No alarm in {number_of(len(m.periods), 'period')}"
+    none = f"No alarm in {number_of(len(m.periods), 'period')}"
+    if not (m.in_phases or m.sees_little):
+        return none
+    reach = f"forecasts reach {m.phases} periods ahead, so " if m.in_phases else ""
+    little = ", but this watch sees little: " if m.sees_little else "; "
+    return f"{none}{little}{reach}even a gross error takes about {m.earliest} periods to show"
 
 
 def _lead(m: Monitored) -> str:
     if m.alarm is None:
         if m.impossible is not None:
             return ""
-        now = evidence_text(float(m.log_evidence[-1]))
-        return (
-            f"No evidence of miscalibration ({now} to 1; the alarm is at {over_time.limit_text(m)} to 1). This is no"
-            " proof of calibration."
-        )
+        now = f"{evidence_text(float(m.log_evidence[-1]))} to 1; the alarm is at {over_time.limit_text(m)} to 1"
+        if m.earliest:
+            return f"The evidence is {now}. {_all_forecasts(m)}"
+        return f"No evidence of miscalibration ({now}). This is no proof of calibration."
     current = alarm.about(m)
     if len(current) > 1:
         told = [f"{alarm.sentence(m, each, alarm.since_text(each))}." for each in current[: over_time.MOST_GROUPS]]
-        more = (
-            [f"{len(current) - over_time.MOST_GROUPS} more: see the groups."]
-            if len(current) > over_time.MOST_GROUPS
-            else []
-        )
+        further = len(current) - over_time.MOST_GROUPS
+        more = [f"{further} more: see the groups."] * (further > 0)
     else:
-        told, more = (
-            [f"{alarm.sentence(m, m.alarm)}."],
-            ["The groups do not differ beyond chance."] if alarm.alike(m) else [],
-        )
+        told = [f"{alarm.sentence(m, m.alarm)}."]
+        more = ["The groups do not differ beyond chance."] * bool(alarm.alike(m))
         if m.alarm.over is not None:
             more.append(alarm.after_text(m.alarm, m.alarm.over))
     failed = [f"Failed after {each.failed}: {each.requirement}." for each in m.kept if not each.passed]
     return " ".join([*told, *more, *failed])
+
+
+def _all_forecasts(m: Monitored) -> str:
+    """Say what all forecasts together show, and where that is tested."""
+    p, by_step = m.whole, ", and --by horizon watches each step ahead by itself" * m.in_phases
+    if math.isnan(p.bias + p.width):
+        return f"assess tests all forecasts at once{by_step}."
+    return (
+        f"All forecasts together look {abs(p.bias):.2f} spreads too {'low' if p.bias > 0 else 'high'}, and intervals"
+        f" should be {p.width:.2f} times as wide: assess tests whether that is chance{by_step}."
+    )
 
 
 def _actions(m: Monitored) -> Iterator[Action]:
@@ -328,7 +338,6 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     x = np.array([(place[each.first] + place[each.last]) / 2 for each in control])
     together = _together(m, control)
     each_of = f"; {together} periods a point" if together > 1 else ""
-    whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     marked = over_time.marks(*_own(m, group))
     whose = "" if group == WHOLE else f", group '{short_name(group)}'"
     charts = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.formatting import capital, number_of, short_name, short_names
-from ..recalibration.pool_result import HeldOut, Pool
+from ..recalibration.pools import HeldOut, Pool
 from ..report.document import LONGEST_NAME, Action, Column, Document, Metric, Section, Table
 from ..report.numbers import MINUS, between, figure
 from ..report.result import Naming, document

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
-from ..language_models.question_comparison import JUDGED, QuestionComparison
-from ..language_models.questions import GradedAssessment
+from ..language_models.questions import JUDGED, GradedAssessment, QuestionComparison
 from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
 from ..report.result import Naming, document

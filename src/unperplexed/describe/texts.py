@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._lib.formatting import capital, confidence_interval, number_of, short_name, short_names
-from ..language_models.text_comparison import TextComparison
-from ..language_models.text_result import FEW_DOCUMENTS, PositionLoss, Rate, TextAssessment, rate_of
+from ..language_models.text_comparison import FEW_DOCUMENTS, PositionLoss, Rate, TextAssessment, TextComparison, rate_of
 from ..language_models.text_tally import FrequencyLoss
 from ..report.chart import Axis, Chart, Points, value_axis
 from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table

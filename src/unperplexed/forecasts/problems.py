@@ -203,6 +203,9 @@ def _refuse_grid(y_true: Any, y_prob: Any) -> None:
     )
 
 
+OF_NUMBERS = "If these are members of an ensemble or quantiles: --samples, --quantiles (Samples, Quantiles)."
+"""Where to go with predictive distributions of a number."""
+
 UNREADABLE = "not a number"
 """Why rows with text among their probabilities are invalid."""
 
@@ -252,6 +255,7 @@ class Problems:
         self._texts: dict[str, None] = {}
         self._decimal_comma = False
         self._lowest, self._highest = np.inf, -np.inf
+        self._sum = 1.0
 
     def see_missing(self, rows: Ints) -> None:
         """Add rows without an outcome."""
@@ -284,6 +288,8 @@ class Problems:
             Probabilities of the first of them.
         """
         problem, wrong = self._problem(reason, rows), wrong_values(reason, values)
+        with np.errstate(invalid="ignore"):
+            self._sum = float(first.sum(dtype=np.float64))
         if self._columns:
             problem.columns |= {self._columns[int(at)] for at in np.flatnonzero(wrong.any(axis=0))}
         if not problem.example:
@@ -338,6 +344,8 @@ class Problems:
         elif "sum not 1" in reasons:
             rule = f"Rows must sum to 1 within {SUM_TOLERANCE:g}"
             yield Hint(f"{rule}; {RESCALE} divides them by their sum.", (RESCALE,))
+        if len(self._columns) > 1 and abs(self._sum - 1) > 0.5 and abs(self._sum - 100) > 2:
+            yield Hint(OF_NUMBERS)
         if reasons == {UNREADABLE} and "" not in kinds:
             return
         remediable = {"sum not 1", *(("negative", "above 1") if rounding else ())}

@@ -10,9 +10,9 @@ import numpy as np
 from .._lib.arrays import Columns
 from .._lib.errors import InputError, listed
 from ..kernels.devices import Scale
-from .column_names import positives, readings
 from .forecasts import Forecasts
 from .labels import Coded, Label
+from .outcomes import positives, readings
 
 
 def unobserved(columns: Columns, labels: Sequence[Label] | None, pos_label: Label | None = None) -> dict[str, Any]:

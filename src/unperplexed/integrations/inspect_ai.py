@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import missing
-from ..language_models.abstaining import risk_coverage
 from ..language_models.graded import stated_confidence
+from ..language_models.ranking import risk_coverage
 
 try:
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr

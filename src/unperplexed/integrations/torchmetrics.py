@@ -28,7 +28,7 @@ from ..scores.rules import SCORES, PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
 from ..tally.class_sums import MOST_CLASSES, ClassSums, length
-from ..tally.row_sample import ROOM, RowSample
+from ..tally.counter import ROOM, RowSample
 from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
 from .metrics import HEADLINE, REFINEMENT, Scale, check_metrics, check_scale, larger_is_better, named

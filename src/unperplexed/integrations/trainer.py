@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..language_models.items import Text
-from ..language_models.text_result import assess_texts
+from ..language_models.text_comparison import assess_texts
 from ..language_models.text_tally import TextTally
 
 try:

@@ -45,6 +45,8 @@ class Series(NamedTuple):
     ratios: Floats
     """Log-likelihood ratios that date an error which the evidence has found, and what they weigh."""
     ratio_weights: Floats
+    phases: int = 1
+    """How many there are, each of every so many periods."""
 
     @classmethod
     def of(cls, group: str, events: Sequence[Events | None], shared: bool) -> Series:
@@ -73,7 +75,7 @@ class Series(NamedTuple):
             return cls(group, events, factors, weights, log_evidence(factors, weights), factors, weights)
         factors, weights = over_time(period_factors, known.periods)
         dating = over_time(dating_ratios, known.dating)
-        return cls(group, events, factors, weights, log_evidence(factors, weights), *dating)
+        return cls(group, events, factors, weights, log_evidence(factors, weights), *dating, phases)
 
 
 class _Link(NamedTuple):
@@ -213,8 +215,7 @@ def _trend(
     alike = [each for _, some in parts for each in mended(some)]
     vary = spread(alike) if not limits or dispersion(alike, ())[1] < _VARIED else (1.0, 1.0)
     bias = _errors_apart(two.bias - one.bias, (one.bias_interval, two.bias_interval), vary[0])
-    slope = two.slope - one.slope
-    slope = _errors_apart(slope, (one.slope_interval, two.slope_interval), vary[1])
+    slope = _errors_apart(two.slope - one.slope, (one.slope_interval, two.slope_interval), vary[1])
     if not max(bias, slope) > -ndtri(_TREND / 4):  # two sides of two differences
         return "", None
     first, second = (point_of(*each, limits=limits) for each in parts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import read_distributions
@@ -16,6 +17,9 @@ from ..forecasts.group_keys import RowKeys, row_keys
 from ..forecasts.reading import AUTO
 from .history import History, Period, by_period, in_periods, in_time
 from .pit_counts import PitCounts
+
+_MOST = 4_000
+"""More periods take minutes."""
 
 
 def history_of_distributions(
@@ -39,13 +43,19 @@ def history_of_distributions(
     Raises
     ------
     InputError
-        As `assess`; for rows without ``time``, and for weighted rows.
+        As `assess`; for rows without ``time``, for weighted rows, and for thousands of periods.
     """
     rows = read_distributions(y_true, forecast, {**reading, "clusters": AUTO, "columns": None})
     if rows.rows.weight is not None:
         raise InputError("sample_weight (--weight): monitoring counts rows. Leave it out.")
     columns = {name: np.asarray(each)[rows.kept] for name, each in in_periods(time, by).items()}
-    ahead = _ahead(row_keys({"time": columns["time"]}, rows.rows.n), rows.groups)
+    periods = row_keys({"time": columns["time"]}, rows.rows.n)
+    if (n := len(periods.keys)) > _MOST:
+        raise InputError(
+            f"time (--time): {n:,} periods of {number_of(round(rows.rows.n / n), 'forecast')} are too many to watch;"
+            f" {_MOST:,} are the most. Take longer periods, such as days (--time COLUMN:day) or weeks (COLUMN:week)."
+        )
+    ahead = _ahead(periods, rows.groups)
     keys = row_keys(columns, rows.rows.n).groups()
     counted = {key: PitCounts.of(rows.rows.subset(some), ahead(some)) for key, some in keys}
     found = History(clustered=True)

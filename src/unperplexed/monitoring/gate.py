@@ -253,7 +253,8 @@ def check(
         (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
         confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
         against it. Of predictive distributions names of `DistributionAssessment.to_flat`: ``"coverage_80 > 0.75"``,
-        ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``, ``"verdict not in (too narrow)"``.
+        ``"coverage_all_members > 0.7"``, ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``, ``"verdict not in (too
+        narrow)"``.
     earlier : array_like of shape (n,) or (n, C), Tally, or Assessment, optional
         Earlier forecasts: of the same rows, or of others with their outcomes. Requirements may then name changes of
         mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.

@@ -124,6 +124,10 @@ class Monitored(Watched):
     """What became of the requirements."""
     phases: int = 1
     """Periods that predictive distributions reach ahead: each of as many phases has an equal part of the bet."""
+    whole: Any = None
+    """All periods together, of predictive distributions: the figures of `assess`, as a `PitPoint`."""
+    earliest: int = 0
+    """After about how many periods even a gross error raises an alarm, where periods of distributions are the units."""
     dependence: DependenceSearch = OF_A_TALLY
     """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
@@ -131,6 +135,16 @@ class Monitored(Watched):
     def __bool__(self) -> bool:
         """Whether there is no alarm, no wrong prediction of exactly 0 or 1, and no requirement that failed."""
         return self.alarm is None and self.impossible is None and all(each.passed for each in self.kept)
+
+    @property
+    def in_phases(self) -> bool:
+        """Whether forecasts of several steps ahead are watched together, in phases."""
+        return self.phases > 1 and not self.groups
+
+    @property
+    def sees_little(self) -> bool:
+        """Whether even a gross error takes so many of the periods that no alarm means little."""
+        return len(self.periods) < 2 * self.earliest
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -176,10 +190,8 @@ def monitored_warnings(m: Monitored) -> Iterator[str]:
     ratio, p = m.dispersion
     alarms = "the alarm may be false" if m.alarm is not None else "an alarm may be false"
     if m.phases > 1:
-        yield (
-            f"forecasts reach {m.phases} periods ahead and depend, so that alarms come late. Watch each horizon too,"
-            " with --by horizon: those of the next period depend least."
-        )
+        each = " Watch each horizon too, with --by horizon: those of the next period depend least." * m.in_phases
+        yield f"forecasts reach {m.phases} periods ahead and depend, so that alarms come late.{each}"
     if m.dependence.found is not None:
         yield _dependence(m, m.dependence.found, alarms)
     elif dispersed(m):

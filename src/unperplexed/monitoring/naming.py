@@ -13,8 +13,8 @@ from .._lib.elementary import expit
 from .._lib.typing import Ints
 from ..calibration.diagnosis.binary import PARAMETERS, BinaryData, diagnose_binary
 from ..calibration.diagnosis.binary_data import sums_over_clusters
+from ..calibration.diagnosis.gate import FEWEST_CLUSTERS
 from ..calibration.diagnosis.result import Diagnosis, Finding
-from ..calibration.diagnosis.scored import FEWEST_CLUSTERS
 from ..forecasts.labels import Label
 from ..maps.parameters import LAPSE
 from .pit_counts import PitCounts

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.elementary import expit
 from .._lib.typing import Floats, Ints
-from ..calibration.diagnosis.scored import Scored
+from ..calibration.diagnosis.gate import Scored
 
 _WIDTH = 0.5
 """Width of a cell in log-odds. None has 0 inside, where some directions of maps have a corner."""

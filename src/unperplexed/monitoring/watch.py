@@ -21,6 +21,7 @@ from .breaks import Series, alarms_of
 from .control import NORMAL, control_points, dispersion, point_of
 from .event_counts import kept
 from .history import WHOLE, Events, History, history_of
+from .hypotheses import fewest_periods
 from .monitored import Alarm, Impossible, Monitored, OfGroup
 from .pit_counts import PitPoint
 
@@ -102,7 +103,9 @@ def monitor(
     calibration. Evidence is from cells of probability; log loss, skill, slope, intercept and what is wrong are those of
     the rows, as `assess` gives them.
     Of predictive distributions the bets are on 45 shifts and widths of normal scores. Forecasts that reach H periods
-    ahead depend: each of H phases, of every H-th period, has an equal part of the bet.
+    ahead depend: each of H phases, of every H-th period, has an equal part of the bet. Where periods are the units, an
+    error gains about half a nat in a period of its phase, however large it is, so that an alarm takes ``earliest``
+    periods: no alarm in fewer than twice as many says little, and `assess` tests all forecasts at once (``whole``).
 
     Examples
     --------
@@ -163,6 +166,7 @@ def watch(
     by_period = [period.events() for period in watched.periods]
     groups = [Series.of(name, [each.groups.get(name) for each in watched.periods], shared) for name in watched.groups]
     whole = Series.of(WHOLE, by_period, shared)
+    phases, shares = min(each.phases for each in (whole, *groups)), 2 if groups else 1
     evidence = together(whole.evidence, [each.evidence for each in groups], entered(each.events for each in groups))
     alarms = _alarms(watched, whole, evidence, groups, limit, shared)
     breaks = [at for each in alarms for at in (names.index(each.began), names.index(each.until) + 1)]
@@ -183,7 +187,9 @@ def watch(
         n_rows=watched.n_rows,
         labels=watched.labels,
         kept=tuple(kept(text, names, first, len(watched.labels), limit) for text in require),
-        phases=max(getattr(each, "ahead", 1) for each in first) if shared else 1,
+        phases=whole.phases,
+        whole=None if watched.labels else point_of(names, first, limits=not shared),
+        earliest=fewest_periods(limit + math.log(shares), phases) if shared and not watched.labels else 0,
         dependence=dependence,
     )
 

@@ -13,6 +13,7 @@ from .._lib.formatting import number_of
 from .._lib.typing import Ints
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch, independent_words
 from ..forecasts.group_keys import cluster_columns, cluster_numbers, cluster_ways, hashes_of_clusters
+from ..forecasts.reading import SearchedReading
 from ..scores.rules import Score, scores_kept
 from ..statistics.intervals import Dependence, checked_sampling
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor
@@ -45,6 +46,17 @@ def dependent_rows(n_rows: int, clusters: Any, within: Any) -> Dependent:
         one, other = (cluster_numbers(way, n_rows) for way in ways)
         found |= {"clusters": one, "crossed": other}
     return found
+
+
+class PairedOptions(SearchedReading, total=False):
+    """What `compare` and `skill` take of class probabilities besides these and outcomes; `compare` describes them."""
+
+    by: Any
+    lag: int | None
+    within: Any
+    metrics: Sequence[str]
+    floor: Floor
+    confidence: float
 
 
 @dataclass(frozen=True)

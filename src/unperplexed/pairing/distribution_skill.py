@@ -12,10 +12,9 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
-from ..calibration.dependent_means import RowMeans
-from ..calibration.distribution_rows import DistributionRows, read_distributions
+from ..calibration.distribution_rows import DistributionRows, RowMeans, read_distributions
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
 from ..forecasts.group_keys import columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult
@@ -94,7 +93,8 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
             scores[some] = _climatology(rows.y[some], rows.forecast)
         return Against(f"climatology by {', '.join(columns)}", scores)
     if reference not in (None, CLIMATOLOGY):
-        raise InputError(f"reference: expected {CLIMATOLOGY!r} or forecasts of the same rows, got {reference!r}.")
+        known = f"{CLIMATOLOGY!r} or forecasts of the same rows; the name of another forecaster is for compare"
+        raise InputError(f"reference: {reference!r} is none. Take {known}.")
     return Against(CLIMATOLOGY, _climatology(rows.y, rows.forecast))
 
 

@@ -22,7 +22,6 @@ from ..forecasts.reading import (
     SEARCHED,
     AssessedReading,
     PredictiveOptions,
-    SearchedReading,
     any_predictive,
     is_predictive,
     reads,
@@ -30,10 +29,10 @@ from ..forecasts.reading import (
 )
 from ..report.result import frames_as_input
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
+from ..statistics.definite import product
 from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
 from ..statistics.means import DEFAULT_FLOOR, Floor
-from ..statistics.products import product
-from .dependence import PairedSettings, short_series
+from .dependence import PairedOptions, PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired
 from .skill_result import GroupSkill, Skill, SkillScore
 
@@ -56,19 +55,7 @@ _FEW = 30
 @overload
 def skill(y_true: Any, forecasts: Predictive, **options: Unpack[PredictiveOptions]) -> ScoreSkill: ...
 @overload
-def skill(
-    y_true: Any,
-    forecasts: Any,
-    *,
-    reference: Any = BASE_RATE,
-    by: Any = None,
-    lag: int | None = None,
-    within: Any = None,
-    metrics: Sequence[str] = (),
-    floor: Floor = DEFAULT_FLOOR,
-    confidence: float = 0.95,
-    **reading: Unpack[SearchedReading],
-) -> Skill: ...
+def skill(y_true: Any, forecasts: Any, *, reference: Any = BASE_RATE, **options: Unpack[PairedOptions]) -> Skill: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)
 def skill(

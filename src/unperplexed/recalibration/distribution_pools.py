@@ -11,11 +11,10 @@ from scipy.optimize import minimize
 from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import AnyFloats, Floats
-from ..calibration.diagnosis.row_groups import RowGroups
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
+from .distributions import FOLDS, dealt
 
 METHODS = ("quantiles", "median", "linear")
 
@@ -69,22 +68,14 @@ def pooled_distributions(
         return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
     rows = read_distributions(y_true, found, reading)
     levels, every = each[0].levels, np.stack([forecast.values for forecast in each]).astype(np.float64)
-    values, fold = every[:, rows.kept], _folds(rows, folds or 5)
+    folds, told = check_whole("folds", folds or FOLDS, 2), [rows.y, rows.rows.low, rows.rows.high]
+    values, fold = every[:, rows.kept], dealt(told, rows.means.total, rows.groups, folds)
     fitted = _fitted(rows, levels, values, fold >= 0)
     mixed = np.tensordot(fitted, every, 1)
     for out in np.unique(fold):
         here = fold == out
         mixed[rows.kept[here]] = np.tensordot(_fitted(rows, levels, values, ~here), values[:, here], 1)
     return DistributionPool(method, dict(zip(forecasts, fitted.tolist(), strict=True)), Quantiles(levels, mixed))
-
-
-def _folds(rows: DistributionRows, folds: int) -> Floats:
-    """Deal rows into folds by their clusters or windows, which are contiguous in time where times are known."""
-    check_whole("folds", folds, 2)
-    groups = RowGroups.of(np.arange(rows.y.size) if rows.groups is None else rows.groups)
-    if groups.size < folds:
-        raise InputError(f"folds: {folds} folds need as many rows or clusters, and there are {groups.size}.")
-    return np.asarray(groups.number * folds // groups.size)
 
 
 def _fitted(rows: DistributionRows, levels: Floats, values: Floats, some: Any) -> Floats:

@@ -15,24 +15,20 @@ from scipy.special import ndtr, ndtri
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_whole
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..calibration.diagnosis.pit_gate import pit_gate
-from ..calibration.diagnosis.pit_scored import PitScored
+from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
-from ..forecasts.distributions.distribution import Distribution
-from ..forecasts.distributions.mended import mended
+from ..forecasts.distributions.distribution import Distribution, mended
 from ..forecasts.distributions.ordered import Ordered
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
-from ..maps.pit import log_mass
-from ..maps.pit_average import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits
+from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
 from ..report.document import listed
+from ..statistics.definite import product
 from ..statistics.normal_scores import normal_scores
-from ..statistics.products import product
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
@@ -110,6 +106,8 @@ class DistributionMap(Weighed):
     """Whether no outcome and no quantile or member of the fit was below 0, so that no mended one is."""
     gain: Gain | None
     """Increase of the log score; None for fewer than 100 rows, or 10 clusters."""
+    fitted_to: tuple[int, ...] = field(default=(), repr=False)
+    """Hashes of some forecasts of the fit, by which they are known again; () if many were equal."""
     held_out: HeldOutDistributions | None = field(default=None, repr=False, compare=False)
     """Not saved."""
 
@@ -132,6 +130,10 @@ class DistributionMap(Weighed):
     def transform(self, forecast: Predictive) -> Predictive:
         """Return mended forecasts, in the form in which they came."""
         return self.mended(forecast)[0]
+
+    def known(self, forecast: Predictive) -> float:
+        """Return the share of the fit's forecasts that are among these, about."""
+        return float(np.isin(self.fitted_to, _hashes(forecast)).mean()) if self.fitted_to else 0.0
 
     def gains(self, y: Any, forecast: Predictive) -> Floats:
         """Return by how much the map improves the log score of each outcome, in nats, by what is known of it before."""
@@ -164,6 +166,18 @@ class DistributionMap(Weighed):
         members = np.empty_like(ordered)
         np.put_along_axis(members, order, ordered, axis=1)
         return Samples(members), beyond
+
+
+def _hashes(forecast: Predictive) -> Ints:
+    """Hash forecasts by where they lie, each different one once, the smallest hash first."""
+    ends = [forecast.low, forecast.high] if isinstance(forecast, PIT) else [forecast.median(), forecast.spread()]
+    n = len(forecast)
+    found = contents_of_rows(np.stack(ends, axis=1), np.zeros(n, dtype=np.int64), np.ones(n))
+    return np.unique(found >> np.uint64(12)).astype(np.int64)  # which any reader of JSON keeps
+
+
+_KEPT = 64
+"""Hashes of the fit that are kept."""
 
 
 def _moved(values: AnyFloats, z: Floats, curve: PitCurve, lowest: float) -> tuple[AnyFloats, float]:
@@ -238,15 +252,30 @@ class _Rows:
         self.cells = self.scored.cells
         self.at = np.arange(pit.n) if self.scored.at is None else self.scored.at
         self.effect = pit_gate(self.scored, rows.groups).design_effect
-        self.fold = _folds(self.scored, rows.groups, folds, seed)
+        told = [self.scored.rows.low, self.scored.rows.high, *self.scored.factors[1:]]
+        self.fold = dealt(told, self.scored.total, rows.groups, folds, seed)
         size = self.cells.low.size
-        dealt = np.bincount(self.fold * size + self.at, self.scored.total, folds * size)
-        self.totals: Floats = dealt.reshape(folds, size).astype(np.float64)
+        totals = np.bincount(self.fold * size + self.at, self.scored.total, folds * size)
+        self.totals: Floats = totals.reshape(folds, size).astype(np.float64)
 
 
-def _folds(scored: PitScored, groups: Groups | None, folds: int, seed: int) -> Ints:
-    """Deal rows: stretches of time of issue where these are known, else clusters, or rows, at random."""
-    n, timed = scored.rows.n, isinstance(groups, Windows)
+def dealt(columns: Sequence[Floats], weight: Floats, groups: Groups | None, folds: int, seed: int = 0) -> Ints:
+    """Deal rows into folds: stretches of time of issue where these are known, else clusters, or rows, at random.
+
+    Parameters
+    ----------
+    columns : sequence of arrays of shape (n,)
+        What tells rows apart, whose order does not matter then.
+    weight : array of shape (n,)
+        Weights.
+    groups : clusters or Windows, optional
+        Rows that may depend, which share a fold.
+    folds : int
+        Number of folds.
+    seed : int
+        Random seed.
+    """
+    n, timed = weight.size, isinstance(groups, Windows)
     label = np.arange(n) if groups is None else groups.numbers()[0] if isinstance(groups, Windows) else groups
     known, number = np.unique(label, return_inverse=True)
     units = len(known)
@@ -255,8 +284,7 @@ def _folds(scored: PitScored, groups: Groups | None, folds: int, seed: int) -> I
         raise InputError(f"folds: {folds} folds need as many {what}, and there are {units}.")
     if timed:
         return np.asarray(number * folds // units)
-    logs = np.stack([scored.rows.low, scored.rows.high, *scored.factors[1:]], axis=1)
-    contents = contents_of_rows(logs, np.zeros(n, dtype=np.int64), scored.total)
+    contents = contents_of_rows(np.stack(columns, axis=1), np.zeros(n, dtype=np.int64), weight)
     return folds_of_clusters(number, contents, folds, seed)
 
 
@@ -300,7 +328,7 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     every = held.sum(axis=0)
     before = rows.means.mean(_losses(rows))
     weights, losses = _weights(names, every / of.effect), before - every / n
-    ranks = [RANKS[name] for name in names]
+    ranks, hashes = [RANKS[name] for name in names], _hashes(rows.forecast)
     found = DistributionMap(
         form=rows.forecast.form,
         n_rows=rows.rows.n,
@@ -309,6 +337,7 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
         location=of.location,
         not_negative=_not_negative(rows.y, rows.forecast),
         gain=None,
+        fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > 0.9 * rows.rows.n else (),
     )
     parts = [replace(found, average=averaged(each, every - part)) for each, part in zip(without, held, strict=True)]
     pooled = np.stack([each.average.gains(of.cells) for each in parts])[of.fold, of.at]

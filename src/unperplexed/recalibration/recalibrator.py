@@ -25,9 +25,18 @@ from ..kernels.devices import Scale, device_columns
 from ..tally.tally import Tally, refuse_rows
 from .averaging import HeldOut
 from .files import Fitted
-from .fitting import Chunks, FitSettings, checked_settings, state_of_chunks, state_of_forecasts, state_of_tally
 from .gain import Baseline, Gain
-from .group_rows import GroupMaps, gain_over_one_map, gathered_groups
+from .group_rows import (
+    Chunks,
+    FitSettings,
+    GroupMaps,
+    checked_settings,
+    gain_over_one_map,
+    gathered_groups,
+    state_of_chunks,
+    state_of_forecasts,
+    state_of_tally,
+)
 from .saved import DISTRIBUTIONS, Saved, groups_dict, groups_of, state_dict, state_of
 from .state import Candidate, State, map_text
 

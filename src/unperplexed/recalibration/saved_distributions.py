@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._lib.serialize import plain_values
-from ..maps.pit import PitMap
-from ..maps.pit_average import BERNSTEIN, DEGREE, FAMILIES, IDENTITY, RANKS, AnyMap, Bernstein, PitAverage
-from ..maps.saved import number, require
+from ..maps.pit import BERNSTEIN, DEGREE, FAMILIES, IDENTITY, RANKS, AnyMap, Bernstein, PitAverage, PitMap
+from ..maps.saved import number, require, whole
 from .averaging import shares_of
 from .distributions import LEAST, DistributionMap, Location
 from .saved import DISTRIBUTIONS, gain_dict, gain_of
@@ -29,15 +28,16 @@ def distributions_dict(found: DistributionMap, settings: Mapping[str, Any]) -> d
         "location": plain_values(found.location),
         "not_negative": found.not_negative,
         "gain": gain_dict(found.gain),
+        "fitted_to": list(found.fitted_to),
     }
 
 
-_KEYS = {"form", "rows", "settings", "candidates", "maps", "location", "not_negative", "gain"}
+_KEYS = {"form", "rows", "settings", "candidates", "maps", "location", "not_negative", "gain", "fitted_to"}
 
 
 def distributions_of(data: Any) -> tuple[DistributionMap, dict[str, Any]]:
     """Read what `distributions_dict` gave: what would not be written as it was read is refused."""
-    DISTRIBUTIONS.check(data, _KEYS)
+    DISTRIBUTIONS.check(data, _KEYS, {"fitted_to"})
     try:
         found, settings = _read(data), dict(data["settings"])
         again = distributions_dict(found, settings)
@@ -61,7 +61,8 @@ def _read(data: Mapping[str, Any]) -> DistributionMap:
     location = None if place is None else Location(**parts)
     require(rows > 0 and (location is not None or not average.located), "location")
     gain, not_negative = gain_of(data["gain"]), bool(data["not_negative"])
-    return DistributionMap(str(data["form"]), rows, average, candidates, location, not_negative, gain)
+    fitted_to = tuple(whole(each, "fitted_to") for each in data.get("fitted_to", ()))  # which earlier maps lack
+    return DistributionMap(str(data["form"]), rows, average, candidates, location, not_negative, gain, fitted_to)
 
 
 def _map(name: str, **parameters: Any) -> AnyMap:

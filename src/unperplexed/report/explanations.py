@@ -79,8 +79,8 @@ def explain(term: str) -> Explanation:
     1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate (for this error alone: --method temperature); stop training
-            earlier. Slope about 0: see uninformative.
+    Try     Recalibrate (--method temperature); stop training earlier. Slope about
+            0: see uninformative.
     Check   Slope near 1.
     More    unperplexed explain recalibration-map uninformative-predictions
     """

@@ -1,6 +1,8 @@
 """What every result can do: text for a terminal, a card in a notebook and a page, all of the document it makes.
 
 This is the only module that knows more than one rendering. Each is loaded when it is asked for.
+
+Functions chosen by the type of what they are given, whose modules in `describe` are loaded on first use.
 """
 
 from __future__ import annotations
@@ -8,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from .._lib.arrays import library
-from .._lib.by_type import ByType
 from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import REPORTS, check_output, write_whole
@@ -24,6 +26,39 @@ from .document import LONGEST_NAME, Document
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
+
+_HOME = f"{__package__.partition('.')[0]}.describe"
+
+
+class ByType(Generic[_Result]):
+    """A function with an implementation for each type, which the type's module in `describe` registers."""
+
+    def __init__(self, unknown: Callable[..., _Result]) -> None:
+        """Take what is done with types that none is registered for."""
+        self._unknown = unknown
+        self._known: dict[type, Callable[..., _Result]] = {}
+
+    def register(self, kind: type) -> Callable[[_F], _F]:
+        """Name a function as that of a type, and of those derived from it."""
+
+        def registered(function: _F) -> _F:
+            self._known[kind] = function
+            return function
+
+        return registered
+
+    def __call__(self, found: Any, *given: Any, **named: Any) -> _Result:
+        """Call the function of the type, once the module that registers it is loaded."""
+        kinds = type(found).__mro__
+        homes = import_module(_HOME).MODULES
+        home = next((homes[each.__name__] for each in kinds if each.__name__ in homes), None)
+        if home is not None:
+            import_module(f"{_HOME}.{home}")
+        chosen = next((self._known[each] for each in kinds if each in self._known), self._unknown)
+        return chosen(found, *given, **named)
 
 
 class Naming(NamedTuple):

@@ -1,5 +1,6 @@
 from ..assessment.bins import BinTable as BinTable
 from ..assessment.breakdown import Breakdown as Breakdown
+from ..assessment.breakdown import GroupRemedy as GroupRemedy
 from ..assessment.breakdown import Shrinkage as Shrinkage
 from ..assessment.classes import Bias as Bias
 from ..assessment.classes import ClassAverage as ClassAverage
@@ -20,7 +21,6 @@ from ..assessment.distribution_result import Threshold as Threshold
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
-from ..assessment.groups import GroupRemedy as GroupRemedy
 from ..assessment.groups_found import Groups as Groups
 from ..assessment.intervals import Uncertainty as Uncertainty
 from ..assessment.remedy import AfterRemedy as AfterRemedy
@@ -67,8 +67,8 @@ from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
 from ..recalibration.distribution_pools import DistributionPool as DistributionPool
 from ..recalibration.gain import Gain as Gain
-from ..recalibration.pool_result import HeldOut as HeldOut
-from ..recalibration.pool_result import Pool as Pool
+from ..recalibration.pools import HeldOut as HeldOut
+from ..recalibration.pools import Pool as Pool
 from ..recalibration.recalibrator import GroupRecalibrator as GroupRecalibrator
 from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread

@@ -1,9 +1,9 @@
-from .distributions.functions import crps as crps
-from .distributions.functions import interval_score as interval_score
-from .distributions.functions import log_score as log_score
-from .distributions.functions import quantile_loss as quantile_loss
-from .distributions.functions import threshold_weighted_crps as threshold_weighted_crps
-from .distributions.functions import weighted_interval_score as weighted_interval_score
+from .distributions.rules import crps as crps
+from .distributions.rules import interval_score as interval_score
+from .distributions.rules import log_score as log_score
+from .distributions.rules import quantile_loss as quantile_loss
+from .distributions.rules import threshold_weighted_crps as threshold_weighted_crps
+from .distributions.rules import weighted_interval_score as weighted_interval_score
 from .functions import brier_score as brier_score
 from .functions import generalized_surprisal as generalized_surprisal
 from .functions import log_loss as log_loss

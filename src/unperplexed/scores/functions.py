@@ -58,8 +58,7 @@ def row_scores(
     array([0.08, 0.5 ])
     """
     if is_predictive(y_prob):
-        from .distributions.functions import distribution_row_scores
-        from .distributions.rules import distribution_score_named
+        from .distributions.rules import distribution_row_scores, distribution_score_named
 
         if labels is not None or pos_label is not None:
             raise InputError("labels, pos_label: they belong to class probabilities, not to distributions of numbers.")

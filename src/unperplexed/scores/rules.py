@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._lib.arrays import one_number
 from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import at_floor_text, rule_text
@@ -321,10 +322,7 @@ def score_reach(score: Score, n_classes: int, floor: float = 0.0) -> tuple[float
 
 def checked_order(r: Any) -> float:
     """Raise an error for an order that is not a finite number above -1."""
-    try:
-        order = float(r)
-    except (TypeError, ValueError):
-        order = np.nan
+    order = one_number(r)
     if not -1 < order < np.inf:
         raise InputError(f"r: the order must be a finite number above -1, got {r!r}.")
     return order + 0.0  # no negative zero

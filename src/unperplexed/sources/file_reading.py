@@ -60,6 +60,8 @@ class Partition:
     source: Source
     origin: str = ""
     """What tallies call it, and the shards of rows without clusters go by."""
+    kept: Any = None
+    """The file, with which a copy of standard input would go."""
 
 
 @contextmanager

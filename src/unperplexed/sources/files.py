@@ -1,26 +1,34 @@
-"""Files of forecasts and outcomes in, checked forecasts out, batch by batch."""
+"""Files of forecasts and outcomes in, checked forecasts out, batch by batch.
+
+A batch of rows as forecasts, with outcomes and labels of the kind that all of them have.
+"""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from .._lib.arrays import Columns
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
 from .._lib.typing import Floats, Ints
-from ..forecasts.forecasts import Forecasts
-from .batch_forecasts import Builder, Place
-from .columns import BLOCK, Plans, Selection, check_column, plans
+from ..forecasts.forecasts import Block, Forecasts
+from ..forecasts.labels import Label, plain
+from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
+from ..forecasts.problems import with_text
+from ..forecasts.unobserved import unobserved
+from .columns import BLOCK, Plan, Plans, Selection, check_column, plans
 from .derived_columns import Derived, Quantiles, derived
 from .file_reading import FileReading, Partition, named
-from .outcomes import Seen, Settled, Spelling
+from .outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from .readers import Batch, Batches, Column, Options, Source, Wanted
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
@@ -151,10 +159,9 @@ class ForecastFiles:
         made.rows = replace(self.rows, plans=replace(self.rows.plans, keys=keys), share=share)
         return made
 
-    def openers(self) -> list[Callable[[], Source]]:
-        """What opens each file in another process, which may run elsewhere: it can be pickled."""
-        files = [replace(file, path=file.path.absolute()) for file in self.files]
-        return [partial(_opened, file, self.rows.reading.format, self._options) for file in files]
+    def openers(self) -> list[Opener]:
+        """What opens each file in another process."""
+        return openers(self.files, self.rows.reading.format, self._options)
 
 
 Paths = Sequence[str] | Sequence[File] | ForecastFiles
@@ -166,6 +173,17 @@ def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
     shapes = source.shapes
     rows = {shape[:1] for each, (shape, _) in shapes.items() if each in used}
     return name in source.names and (not shapes or rows == {shapes[name][0]})
+
+
+Opener = Callable[[], Source]
+
+
+def openers(files: Sequence[File], form: str | None, options: Options) -> list[Opener]:
+    """What opens each file in another process, which may run elsewhere: it can be pickled."""
+    for file in files:
+        if file.copied:
+            raise InputError(f"{file.name}: only the engine local reads it; workers of others open files by name.")
+    return [partial(_opened, replace(file, path=file.path.absolute()), form, options) for file in files]
 
 
 def _opened(file: File, form: str | None, options: Options) -> Source:
@@ -349,3 +367,152 @@ def _mentioned(selection: Selection) -> list[str]:
     made = [name for text in (*selection.clusters, *selection.keys) for name in {text, derived(text).column}]
     columns = [*selection.truth, *prob, *pairs, selection.weight, *made]
     return [name for name in [*columns, *selection.where.columns] if name is not None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where rows come from."""
+
+    part: Partition
+    batch: Batch
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Let errors name the part, and how far it was looked at."""
+        unseen = f" Rows from {self.batch.first_row + self.batch.n_rows:,} on were not checked."
+        with named(self.part.name, "" if self.batch.last else unseen):
+            yield
+
+
+class Builder:
+    """Makes forecasts of batches; keeps the class set once it is settled."""
+
+    def __init__(self, plan: Plan, plans: Plans, reading: FileReading, spelling: Spelling) -> None:
+        """Take one of the plans, and how rows are read."""
+        self._plan, self._weight = plan, plans.weight
+        self._groups = [*(each.name for each in plans.clusters), *([] if plans.block is None else [BLOCK])]
+        self._reading, self._spelling = reading, spelling
+        self._known: tuple[Label | None, ...] | None = None
+        self.said = ""
+        """What is to be said of the labels, once they are settled."""
+        self._width: int | None = None
+
+    def forecasts(self, number: int, place: Place, settled: Mapping[str, Settled] | None) -> Forecasts:
+        """Make the forecasts of a batch; the plan has this number among all."""
+        batch = place.batch
+        columns = batch.probabilities[number]
+        if len(self._plan.prob) > 2 and self._plan.labels not in (None, self._plan.truth):
+            # They are given with each column, and tell more than its name, which may be that of another class.
+            columns = replace(columns, names=None)
+        found = (settled or {}).get("".join(self._plan.truth[:1]))
+        with named(place.part.name):
+            if self._width not in (None, columns.n_columns):
+                raise InputError(f"{self._names[1]}: {columns.n_columns} in a row, {self._width} in the file before.")
+            self._width = columns.n_columns
+            if found is not None and self._known is None:
+                try:
+                    classes = self._class_set(found, columns)
+                    self._known, self.said = classes.labels, classes.said
+                except InputError as error:
+                    raise with_text(error, self._names[1], columns, batch.first_row) from None
+        with place.named():
+            made = _FileForecasts(
+                place,
+                self._plan.at_star,
+                y_prob=columns,
+                sample_weight=None if self._weight is None else batch.numbers[self._weight],
+                **self._observed(batch, columns, found),
+                whole=settled is None and self._reading.whole,
+                first_row=batch.first_row,
+                clusters={name: batch.raw[name] for name in self._groups} or None,
+                source=place.part.origin,
+                names=self._names,
+                **self._reading.options,
+            )
+        self.said = self.said or made.said
+        return made
+
+    def _observed(self, batch: Batch, columns: Columns, found: Settled | None) -> dict[str, Any]:
+        """Give the outcomes, and the labels that they have."""
+        if not self._plan.truth:
+            return unobserved(columns, self._unobserved_labels, self._pos_label)
+        y_true = self._outcomes(batch, found)
+        labels = self._labels(kind_of(y_true)) if found is None else self._settled_labels(found)
+        return {"y_true": y_true, **labels}
+
+    def _class_set(self, found: Settled, columns: Columns) -> ClassSet:
+        n, name, at_star = columns.n_columns, self._names[0], self._plan.at_star
+        options: dict[str, Any] = {**self._labels(found.kind), "whole": self._reading.whole, "name": name}
+        return class_set(found.labels, LabelSettings(max(2, n), n == 1, columns.names, **options, at_star=at_star))
+
+    def _settled_labels(self, found: Settled) -> dict[str, Any]:
+        return {"ignore_label": self._labels(found.kind)["ignore_label"], "known_labels": self._known}
+
+    @property
+    def _names(self) -> tuple[str, str, str]:
+        truth, prob = self._plan.truth, self._plan.prob
+        return (
+            ", ".join(truth[:3]) + (", ..." if len(truth) > 3 else ""),
+            prob[0] if len(prob) == 1 else "probabilities",
+            self._weight or "",
+        )
+
+    def _outcomes(self, batch: Batch, settled: Settled | None) -> Any:
+        truth = self._plan.truth
+        if len(truth) > 1:
+            return pl.DataFrame([pl.Series(name, batch.numbers[name]) for name in truth])
+        return outcomes(batch.raw[truth[0]], self._spelling, None if settled is None else settled.kind)
+
+    @property
+    def _unobserved_labels(self) -> Sequence[str] | None:
+        """Give the labels of classes that no outcome tells: as given, or what stood for * in the names of columns."""
+        several = self._plan.at_star if len(self._plan.at_star) > 1 else None
+        return self._plan.labels or self._reading.labels or several
+
+    @property
+    def _pos_label(self) -> str | None:
+        return self._plan.pos_label if self._reading.pos_label is None else self._reading.pos_label
+
+    def _labels(self, kind: Kind) -> dict[str, Any]:
+        """Labels given as text, as values of the kind the outcomes have."""
+        texts = self._plan.labels or self._reading.labels
+        pos_label, name = self._pos_label, self._names[0]
+        return {
+            "labels": None if texts is None else _typed(texts, kind, name),
+            "pos_label": None if pos_label is None else _typed([pos_label], kind, name)[0],
+            "ignore_label": None
+            if self._reading.ignore_label is None
+            else _typed(self._reading.ignore_label, kind, name),
+        }
+
+
+class _FileForecasts(Forecasts):
+    """Forecasts whose errors name the file, or the part of a frame."""
+
+    def __init__(self, place: Place, at_star: Sequence[str], **settings: Any) -> None:
+        self._place, self._at_star = place, at_star
+        super().__init__(**settings)
+
+    def blocks(self, *settings: Any) -> Iterator[Block]:
+        with self._place.named():
+            yield from super().blocks(*settings)
+
+
+def _typed(texts: Sequence[str], kind: Kind, name: str) -> list[Label]:
+    words: dict[str, Label] = {"true": True, "false": False} if kind == "booleans" else {}
+    labels = []
+    for text in texts:
+        try:
+            labels.append(text if kind == "texts" else words[text.lower()] if text.lower() in words else _number(text))
+        except ValueError:
+            kinds = "true/false" if kind == "booleans" else "numbers"
+            raise InputError(f"label {text!r}: the outcomes in {name} are {kinds}.") from None
+    return labels
+
+
+def _number(text: str) -> Label:
+    try:
+        return int(text)  # of any size, which floats would round
+    except ValueError:
+        number: Label = plain(float(text))
+        return number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -62,11 +62,19 @@ class HubLines:
     output_type: str
     keys: Sequence[str]
     """Columns that tell forecasts apart."""
-    notes: Sequence[Note]
-    """What the others are."""
+    others: Mapping[str, int]
+    """How many lines there are of each other output type."""
     labels: Sequence[str] = ()
     """Categories of ordered classes, the lowest first."""
     form = Long(PLACE, _VALUE)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What is not assessed, and why."""
+        return [
+            (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, self.output_type)}.")
+            for each, n in self.others.items()
+        ]
 
 
 def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> HubLines:
@@ -76,14 +84,14 @@ def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, readin
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
     wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
     table = _with_models(read_table(parts, wanted, selection.where, reading))
-    table, chosen, notes = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
+    table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
     if chosen == "sample":
-        return HubLines(table, chosen, keys, notes)
+        return HubLines(table, chosen, keys, others)
     labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
     places = numbers_of(table.frame[PLACE], labels)
-    return HubLines(replace(table, numbers={**table.numbers, PLACE: places}), chosen, keys, notes, labels)
+    return HubLines(replace(table, numbers={**table.numbers, PLACE: places}), chosen, keys, others, labels)
 
 
 def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
@@ -133,19 +141,14 @@ def _with_models(table: Table) -> Table:
     return replace(table, frame=table.frame.with_columns(folders[table.file]))
 
 
-def _one_type(table: Table, assessed: Sequence[str]) -> tuple[Table, str, list[Note]]:
-    """Choose the lines of the output type that is assessed, and say which others there are."""
+def _one_type(table: Table, assessed: Sequence[str]) -> tuple[Table, str, dict[str, int]]:
+    """Choose the lines of the output type that is assessed, and count those of others."""
     counts = {str(each): int(n) for each, n in table.frame[_TYPE].value_counts(sort=True).iter_rows()}
     chosen = next((each for each in assessed if each in counts), None)
     if chosen is None:
         what = "a distribution of a number" if assessed is _ASSESSED else "pmf"
-        reasons = " ".join(f"{each}: {_why(each, assessed)}." for each in counts)
+        reasons = " ".join(f"{each}: {_why(each, assessed[0])}." for each in counts)
         raise InputError(f"output types {listed(list(counts))}: none is {what}. {reasons}")
-    notes = [
-        (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, assessed)}.")
-        for each, n in counts.items()
-        if each != chosen
-    ]
     table = table[(table.frame[_TYPE] == chosen).fill_null(False).to_numpy()]
     targets = table.frame["target"].unique().sort().to_list() if "target" in table.frame.columns else []
     if len(targets) > 1:
@@ -153,12 +156,12 @@ def _one_type(table: Table, assessed: Sequence[str]) -> tuple[Table, str, list[N
             f"{number_of(len(targets), 'target')} ({listed(targets)}): scores of different ones do not add up. Choose"
             f" one: --where \"target = '{targets[0]}'\"."
         )
-    return table, chosen, notes
+    return table, chosen, {each: n for each, n in counts.items() if each != chosen}
 
 
-def _why(output_type: str, assessed: Sequence[str]) -> str:
+def _why(output_type: str, assessed: str) -> str:
     usual = f"--where \"{_TYPE} = '{output_type}'\" assesses these"
-    usual = usual if assessed is _ASSESSED else "without --ordered these may be assessed"
+    usual = usual if assessed in _ASSESSED else "without --ordered these may be assessed"
     return _OTHERS.get(output_type, usual if output_type in _ASSESSED else "it is not known")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 import polars as pl
 
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines
 from .lines import LineRows
-from .predictive import long_table
+from .predictive import ahead, dated, long_table
 from .predictive_columns import PredictiveSelection, Wide, form_of
 from .predictive_rows import missing, opened
 from .readers import Batch, Wanted
@@ -80,20 +80,29 @@ def write_mended(
         raise InputError(f"{name}: {len(others) + 1} files match; name one, whose rows are written to one file.")
     parts = opened([file], selection, reading, say)
     source = parts[0].source
+    stay: Mapping[str, int] = {}
+    selection = dated(selection, source, say)
     with named(file.name):
         form = None if selection.form == "hub" else form_of(selection, source)
     if isinstance(form, Wide):
-        wanted = Wanted([form.columns])
+        wanted = Wanted([form.columns], [], selection.beside(source))
         table = read_table(parts, wanted, selection.where, reading, drop=True)
         columns, found = form.columns, _of_rows(table.matrix, form, mend)
     else:
         if form is None:
             lines = hub_lines(parts, selection, reading)
-            table, keys, form, kind = lines.table, lines.keys, lines.form, lines.output_type
+            table, keys, form, kind, stay = lines.table, lines.keys, lines.form, lines.output_type, lines.others
         else:
             (table, keys), kind = long_table(parts, form, selection, reading), selection.form
         columns, place = [form.value], table.numbers.get(form.place)
         found = _of_lines(table.numbers[form.value], place, LineRows.of(table.frame, keys), kind, mend)[:, None]
+    early = np.flatnonzero(~ahead(table.frame, selection))
+    found[early] = np.nan
+    if early.size:
+        say(f"{number_of(early.size, 'row')} about a time before they were issued: left as they were")
+    if stay:
+        left = ", ".join(f"{n:,} of {each}" for each, n in stay.items())
+        say(f"only output type {kind} was recalibrated; left as they were, and no longer in agreement with it: {left}")
     new = np.full((int(table.row.max()) + 1, found.shape[1]), np.nan)
     new[table.row] = found
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]

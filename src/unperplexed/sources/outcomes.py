@@ -13,7 +13,7 @@ import polars as pl
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from ..forecasts.labels import Coded, Label, coded, distinct_labels, plain
-from ..tally.limits import MOST_LABEL_BYTES, MOST_LABELS
+from ..tally.sections import MOST_LABEL_BYTES, MOST_LABELS
 from .readers import Column
 from .readers.numbers import stripped, text_of
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import add
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,18 +15,23 @@ from numpy.typing import NDArray
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
+from ..tally.distributions import DistributionTally
+from ..tally.tally import Tally
 from .derived_columns import Derived, derived
+from .engines import Engine
 from .file_reading import FileReading, Partition, named
+from .files import openers
 from .hub import hub_files, hub_rows
-from .predictive_columns import ISSUED, MODEL, TARGET_DATE, Long, PredictiveSelection, form_of
-from .predictive_rows import Note, Rows, drops, of_columns, of_lines, opened
+from .map_reduce import Found, Work, counts_added, total
+from .predictive_columns import ISSUED, MODEL, TARGET_DATE, Long, PredictiveSelection, Wide, form_of
+from .predictive_rows import Note, Rows, complete, drops, of_columns, of_lines, opened
 from .readers import Source, Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
-from .tables import Table, read_table
+from .tables import Table, read_batches, read_table
 from .target_data import with_outcomes
 
 
@@ -89,20 +97,121 @@ def read_distributions(
     InputError
         Its message names the file, the rows and the remedy.
     """
-    hub = selection.form == "hub"
+    return _read(_parts(paths, selection, reading, say), selection, reading, say)
+
+
+def _parts(
+    paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
+) -> list[Partition]:
+    """Find and open files."""
     if selection.truth is None and selection.target_data is None:
         raise InputError("which column holds the outcome? Name it with --truth, or its file with --target-data.")
     if selection.ordered and selection.target_data is None:
         raise InputError("--ordered takes the categories that happened from a file; name it with --target-data.")
-    parts = opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
-    selection = _dated(selection, parts[0].source, say)
+    hub = selection.form == "hub"
+    return opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
+
+
+def _read(
+    parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
+) -> ReadDistributions:
+    """Read forecasts and outcomes of files that are open."""
+    selection = dated(selection, parts[0].source, say)
+    hub = selection.form == "hub"
     rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
     if selection.target_data is not None:
         rows, selection = with_outcomes(rows, selection, reading)
     return _finished(rows, selection)
 
 
-def _dated(selection: PredictiveSelection, file: Source, say: Callable[[str], None]) -> PredictiveSelection:
+def count_distributions(
+    paths: Sequence[str],
+    selection: PredictiveSelection,
+    reading: FileReading,
+    metrics: Sequence[str] = (),
+    engine: Engine = Engine(),  # noqa: B008
+    say: Callable[[str], None] = lambda _: None,
+) -> DistributionTally:
+    """Count forecasts and outcomes of files, each by itself: wide tables batch by batch, others whole; a hub together.
+
+    Parameters
+    ----------
+    paths, selection, reading, say
+        As in `read_distributions`.
+    metrics : sequence of str
+        Scores that are counted besides, as in `Tally.of`.
+    engine : Engine
+        What counts them, a file at a time on each of its workers.
+
+    Returns
+    -------
+    DistributionTally
+        The same whichever engine counts.
+
+    Raises
+    ------
+    InputError
+        As `read_distributions`; for a hub and another engine than "local".
+    """
+    parts, hub = _parts(paths, selection, reading, say), selection.form == "hub"
+    if engine.name != "local" and selection.target_data is not None:  # which workers may not run beside
+        selection = replace(selection, target_data=str(Path(selection.target_data).absolute()))
+    work: Work[tuple[DistributionTally, list[str]]] = Work(
+        partial(_counted, selection, reading, metrics), partial(counts_added, add)
+    )
+    if engine.name == "local":
+        each = (Found(some[0].name, work.of(*some)) for some in ([parts] if hub else [[part] for part in parts]))
+        tally, said = total(work, each)
+    elif hub:
+        raise InputError(
+            f"--engine {engine.name}: files of a hub are read together, by the engine local. Leave it out."
+        )
+    else:
+        files = found_files(paths)
+        with engine.running(files, openers(files, reading.format, reading.written(selection.mentioned))) as run:
+            tally, said = total(work, run(work, ()))
+    for sentence in said:
+        say(sentence)
+    return tally
+
+
+def _counted(
+    selection: PredictiveSelection, reading: FileReading, metrics: Sequence[str], *parts: Partition
+) -> tuple[DistributionTally, list[str]]:
+    said, tallies, left_out = list[str](), list[DistributionTally](), 0
+    for read, lost in _batches(parts, selection, reading, said.append):
+        left_out += lost
+        if read is not None:
+            said += [sentence for _, sentence in read.notes] + [_DEPENDENT] * (read.issued is not None)
+            one = Tally.of(read.y, read.forecast, metrics=metrics, sample_weight=read.weight, censored=read.censored)
+            tallies = [Tally.merged([*tallies, one])]
+    if not tallies:
+        raise InputError(f"{parts[0].name}: a number is missing in all of {left_out:,} rows. None is left.")
+    return replace(tallies[0], left_out=left_out), [*dict.fromkeys(said)]
+
+
+_DEPENDENT = "forecasts may depend on one another where their times overlap; a tally counts their rows as independent"
+
+
+def _batches(
+    parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
+) -> Iterator[tuple[ReadDistributions | None, int]]:
+    """Read wide tables batch by batch, and say how many rows were left out of each; others, or with dates, together."""
+    selection = dated(selection, parts[0].source, say)
+    form = None if selection.form == "hub" or selection.issued or selection.target_data else _form(parts, selection)
+    if not isinstance(form, Wide):
+        yield _read(parts, selection, reading, say), 0
+        return
+    say(form.said)
+    for table in read_batches(
+        parts, _wanted(form, selection, parts[0].source), selection.where, reading, drops(reading)
+    ):
+        whole = complete(table, reading)
+        some = _finished(of_columns(table[whole], form, reading), selection) if whole.any() else None
+        yield some, int(np.count_nonzero(~whole))
+
+
+def dated(selection: PredictiveSelection, file: Source, say: Callable[[str], None]) -> PredictiveSelection:
     """Take the dates of issue and target from columns of the usual names, where both are there and neither is named."""
     if selection.issued is not None or selection.target_date is not None:
         return selection
@@ -117,23 +226,33 @@ def _of_table(
     parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
 ) -> Rows:
     """Read forecasts of a wide or a long table."""
-    file = parts[0].source
+    form = _form(parts, selection)
+    if isinstance(form, Long):
+        table, keys = long_table(parts, form, selection, reading)
+        return of_lines(table, form, keys, reading)
+    if form.said:
+        say(form.said)
+    wanted = _wanted(form, selection, parts[0].source)
+    return of_columns(read_table(parts, wanted, selection.where, reading, drops(reading)), form, reading)
+
+
+def _form(parts: Sequence[Partition], selection: PredictiveSelection) -> Wide | Long:
+    """Find the columns of the forecasts, none of which may be that of the outcome."""
     with named(parts[0].name):
-        form = form_of(selection, file)
+        form = form_of(selection, parts[0].source)
         of_forecasts = (form.place, form.value) if isinstance(form, Long) else form.columns
         if selection.form != "pit" and selection.target_data is None and selection.truth in of_forecasts:
             raise InputError(
                 f"--truth {selection.truth}: this column is one of the forecasts. Name that of the outcome, or its file"
                 " with --target-data."
             )
-    if isinstance(form, Long):
-        table, keys = long_table(parts, form, selection, reading)
-        return of_lines(table, form, keys, reading)
-    if form.said:
-        say(form.said)
+    return form
+
+
+def _wanted(form: Wide, selection: PredictiveSelection, file: Source) -> Wanted:
+    """Say which columns of a wide table are read."""
     beside = [*selection.beside(file), *selection.on]
-    wanted = Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
-    return of_columns(read_table(parts, wanted, selection.where, reading, drops(reading)), form, reading)
+    return Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
 
 
 def long_table(
@@ -150,12 +269,12 @@ def long_table(
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     """Make the forecasts, and read what stands beside them."""
-    rows = _ahead(rows, selection)
+    rows = rows.only(ahead(rows.frame, selection), "they are about a time before they were issued")
     y = rows.numbers[str(selection.truth)]
     forecast = rows.make(rows.matrix, y)
     frame = rows.frame.select(key_column(column, column.name) for column in rows.frame)
     made = {text: _made(text, frame) for text in (*selection.keys, *selection.clusters)}
-    issued, target = _dates(rows, selection)
+    issued, target = _dates(rows.frame, selection)
     return ReadDistributions(
         forecast.named(y),
         forecast,
@@ -169,22 +288,22 @@ def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     )
 
 
-def _dates(rows: Rows, selection: PredictiveSelection) -> list[NDArray[Any] | None]:
+def _dates(frame: pl.DataFrame, selection: PredictiveSelection) -> list[NDArray[Any] | None]:
     """When forecasts were issued, and the times that they are about, as far as their columns are known."""
-    return [None if name is None else _moments(rows.frame[name]) for name in (selection.issued, selection.target_date)]
+    return [None if name is None else _moments(frame[name]) for name in (selection.issued, selection.target_date)]
 
 
-def _ahead(rows: Rows, selection: PredictiveSelection) -> Rows:
-    """Leave out what is about a time before it was issued, and may be known by then, unless all rows are."""
-    issued, target = _dates(rows, selection)
+def ahead(frame: pl.DataFrame, selection: PredictiveSelection) -> Bools:
+    """Say which rows are not about a time before they were issued, which may be known by then; all if none is."""
+    issued, target = _dates(frame, selection)
     if issued is None or target is None:
-        return rows
+        return np.ones(frame.height, dtype=bool)
     if issued.dtype.kind != target.dtype.kind:
         raise InputError(
             f"columns {selection.issued!r} and {selection.target_date!r}: one has dates, the other numbers."
         )
-    ahead = target >= issued
-    return rows.only(ahead, "they are about a time before they were issued") if ahead.any() else rows
+    found: Bools = target >= issued
+    return found if found.any() else ~found
 
 
 def several(frame: pl.DataFrame) -> list[Note]:

@@ -13,10 +13,9 @@ from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats
 from ..forecasts.distributions.distribution import Distribution
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .columns import check_column
 from .derived_columns import Derived, derived
 from .readers import Source
@@ -66,6 +65,11 @@ class PredictiveSelection:
         """Columns of numbers that each forecast has beside it."""
         here = None if self.target_data else self.truth
         return [name for name in (here, self.weight, *self.censored.values()) if name is not None]
+
+    @property
+    def mentioned(self) -> list[str]:
+        """Columns, and patterns of them, that are named."""
+        return [*self.words, *self.of_rows, *self.keys, *self.clusters]
 
     def beside(self, file: Source) -> list[str]:
         """Columns that are to be given along, as they are in the file."""
@@ -151,7 +155,10 @@ def _samples(words: list[str], file: Source) -> Wide | Long:
     if (long := _long("samples", words, file)) is not None:
         return long
     columns = [name for word in words for name in _matched("samples", word, file)]
-    return Wide(columns, Samples)
+    if again := next((name for name in columns if columns.count(name) > 1), None):
+        raise _refused("samples", " ".join(words), f"column {again!r} is named twice; name each member once")
+    said = f"members by the names of columns: {listed(columns)}" if columns != words else ""
+    return Wide(columns, lambda values: Samples(values).called(columns), said)
 
 
 def _distribution(words: list[str], file: Source) -> Wide:

@@ -12,9 +12,8 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats
+from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.distributions.quantiles import Quantiles
-from ..forecasts.distributions.samples import Samples
 from .file_reading import FileReading, Partition, named
 from .lines import LineRows
 from .predictive_columns import Long, PredictiveSelection, Wide
@@ -63,12 +62,11 @@ def opened(
     files: Sequence[File], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
 ) -> list[Partition]:
     """Open files, whose headers are read."""
-    mentioned = [*selection.words, *selection.of_rows, *selection.keys, *selection.clusters]
-    parts = []
+    parts, written = [], reading.written(selection.mentioned)
     for file in files:
         with named(file.name):
-            source = open_source(file, reading.format, reading.written(mentioned), say)
-            parts.append(Partition(file.name, source, file.name))
+            source = open_source(file, reading.format, written, say)
+            parts.append(Partition(file.name, source, file.name, file))
     return parts
 
 
@@ -85,12 +83,15 @@ def missing(column: AnyFloats) -> Bools:
 def of_columns(table: Table, form: Wide, reading: FileReading) -> Rows:
     """Make rows of a wide table, of which each has all that it needs."""
     rows = Rows(table.matrix, lambda matrix, _: form.make(matrix), table.numbers, table.frame)
-    gone = {"the forecast": missing(table.matrix), **{name: missing(x) for name, x in table.numbers.items()}}
-    if not drops(reading):
-        for name, wrong in gone.items():
-            called = name if name == "the forecast" else f"column {name!r}"
-            table.refuse(wrong, f"{called} has a number missing", "--invalid drop leaves such rows out.")
-    return rows.only(np.asarray(~np.logical_or.reduce([*gone.values()])), "a number is missing")
+    return rows.only(complete(table, reading), "a number is missing")
+
+
+def complete(table: Table, reading: FileReading) -> Bools:
+    """Say which rows of a wide table have all that they need. Others are refused, unless they may be dropped."""
+    gone = {"the forecast": missing(table.matrix), **{f"column {n!r}": missing(x) for n, x in table.numbers.items()}}
+    for called, wrong in {} if drops(reading) else gone.items():
+        table.refuse(wrong, f"{called} has a number missing", "--invalid drop leaves such rows out.")
+    return np.asarray(~np.logical_or.reduce([*gone.values()]))
 
 
 def of_lines(

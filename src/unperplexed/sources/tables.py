@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -63,33 +63,42 @@ def picked(frame: pl.DataFrame, rows: Bools | Ints) -> pl.DataFrame:
     return frame[np.flatnonzero(rows) if rows.dtype == bool else rows] if frame.width else frame
 
 
-def read_table(
+def read_batches(
     parts: Sequence[Partition], wanted: Wanted, where: RowFilter, reading: FileReading, drop: bool = False
-) -> Table:
-    """Read columns of files; text among numbers side by side is refused, or where rows may be dropped is none."""
+) -> Iterator[Table]:
+    """Read columns of files batch by batch, of which each has rows; the rest is as in `read_table`."""
     wanted = replace(wanted, raw=[*dict.fromkeys([*wanted.raw, *where.columns])], cells=reading.cells)
-    read, found = 0, list[Table]()
+    read, kept, names = 0, 0, [part.name for part in parts]
     for at, part in enumerate(parts):
         with named(part.name):
             for name in wanted.names:
                 check_column(name, part.source)
             for batch in part.source.batches(wanted):
                 read += batch.n_rows
-                found.append(_rows(at, batch, where, drop))
-    kept = [each for each in found if each.n]
+                found = _rows(at, batch, where, drop, names)
+                kept += found.n
+                if found.n:
+                    yield found
     if not kept:
         raise where.none_of(read) if read else InputError(f"{parts[0].name}: no rows.")
+
+
+def read_table(
+    parts: Sequence[Partition], wanted: Wanted, where: RowFilter, reading: FileReading, drop: bool = False
+) -> Table:
+    """Read columns of files; text among numbers side by side is refused, or where rows may be dropped is none."""
+    kept = [*read_batches(parts, wanted, where, reading, drop)]
     return Table(
         np.concatenate([each.matrix for each in kept]),
-        {name: np.concatenate([each.numbers[name] for each in kept]) for name in wanted.numbers},
-        pl.DataFrame({name: _joined([each.frame[name] for each in kept]) for name in wanted.raw}),
+        {name: np.concatenate([each.numbers[name] for each in kept]) for name in kept[0].numbers},
+        pl.DataFrame({name: _joined([each.frame[name] for each in kept]) for name in kept[0].frame.columns}),
         np.concatenate([each.file for each in kept]),
         np.concatenate([each.row for each in kept]),
-        [part.name for part in parts],
+        kept[0].names,
     )
 
 
-def _rows(file: int, batch: Batch, where: RowFilter, drop: bool) -> Table:
+def _rows(file: int, batch: Batch, where: RowFilter, drop: bool, names: Sequence[str]) -> Table:
     """Take the wanted rows of a batch."""
     places = where.places(batch.raw)
     rows = slice(0, batch.n_rows) if places is None else places
@@ -104,7 +113,7 @@ def _rows(file: int, batch: Batch, where: RowFilter, drop: bool) -> Table:
         pl.DataFrame({name: _series(column, name)[rows] for name, column in batch.raw.items()}),
         np.full(len(number), file),
         number,
-        (),
+        names,
     )
 
 

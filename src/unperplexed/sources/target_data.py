@@ -52,7 +52,8 @@ def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReadi
     by = " and ".join(keys.values())
     remedy = "Leave one of them out, or match by more columns (--on)."
     known.refuse(~_first(known.frame, keys), f"a second outcome of the same {by}", remedy)
-    y = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
+    y, lost = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
+    rows = replace(rows, notes=[*rows.notes, *((len(y), f"{name}: {_LOST_ZEROS}") for name in lost)])
     with named(file):
         if unknown := int(np.count_nonzero(y < 0)) if rows.labels else 0:
             raise InputError(f"{number_of(unknown, 'outcome')} of forecasts are none of {listed(rows.labels)}.")
@@ -90,12 +91,29 @@ def _first(frame: pl.DataFrame, keys: dict[str, str]) -> Bools:
     return np.asarray(frame.select(pl.struct(keys.values()).is_first_distinct()).to_series().to_numpy())
 
 
-def _looked_up(frame: pl.DataFrame, known: pl.DataFrame, keys: dict[str, str], values: Floats) -> Floats:
-    """Give the outcome of each row; NaN where there is none."""
+_LOST_ZEROS = "leading zeros are in one of the files only, so that '06' and '6' were taken as the same."
+
+
+def _looked_up(
+    frame: pl.DataFrame, known: pl.DataFrame, keys: dict[str, str], values: Floats
+) -> tuple[Floats, list[str]]:
+    """Give the outcome of each row, NaN where there is none; and the keys of which one side has lost leading zeros."""
     left = frame.select(_spelled(frame[name]).alias(str(at)) for at, name in enumerate(keys))
     right = known.select(_spelled(known[name]).alias(str(at)) for at, name in enumerate(keys.values()))
+    lost = [at for at in left.columns if _lost_zeros(left[at].unique(), right[at].unique())]
+    left, right = (side.with_columns(pl.col(lost).str.replace(*_ZEROS)) for side in (left, right))
     found = left.join(right.with_columns(y=pl.Series(values)), on=left.columns, how="left", maintain_order="left")
-    return np.asarray(found["y"].fill_null(np.nan).to_numpy())
+    return np.asarray(found["y"].fill_null(np.nan).to_numpy()), [[*keys][int(at)] for at in lost]
+
+
+_ZEROS = r"^0+(\d+)$", "$1"
+
+
+def _lost_zeros(*sides: pl.Series) -> bool:
+    """Whether numbers have leading zeros on one side only, and differ by more than these."""
+    bare = [side.str.replace(*_ZEROS) for side in sides]
+    have = [bool((short != side).any()) for short, side in zip(bare, sides, strict=True)]
+    return sum(have) == 1 and all(short.is_unique().all() for short in bare)
 
 
 def _spelled(column: pl.Series) -> pl.Series:

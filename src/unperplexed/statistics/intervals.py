@@ -10,8 +10,8 @@ import numpy as np
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_seed, is_whole
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
+from .definite import product
 from .means import effective_number, t_quantile
-from .products import product
 
 
 class Interval(NamedTuple):

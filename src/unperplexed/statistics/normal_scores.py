@@ -185,9 +185,12 @@ def information_between(edges: Floats) -> Floats:
     return np.asarray((by_cell[..., :, None] * by_cell[..., None, :]).sum(axis=0))  # in order, however many are empty
 
 
+_gauss = cache(np.polynomial.legendre.leggauss)
+
+
 def _moments(low: Floats, high: Floats) -> CellMoments:
     low, high = (np.clip(each, -FARTHEST, FARTHEST) for each in (low, high))
-    nodes, shares = np.polynomial.legendre.leggauss(_NODES)
+    nodes, shares = _gauss(_NODES)
     z = ((low + high) / 2)[:, None] + ((high - low) / 2)[:, None] * nodes
     nearest = np.where(low * high > 0, np.minimum(low * low, high * high), 0.0)
     weight = shares * np.exp((nearest[:, None] - z * z) / 2)

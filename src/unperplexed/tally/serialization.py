@@ -40,20 +40,23 @@ from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
 from .class_sums import MOST_CLASSES, ClassSums, length
 from .class_tables import ClassPairTable, Coarse
-from .limits import (
+from .counter import ROOM, RowSample
+from .sections import (
     MOST_LABEL_BYTES,
     MOST_LABELS,
     MOST_PAIRS,
     MOST_WHOLE,
     ROUNDED,
+    Sections,
     check_counts,
     check_values,
     check_weights,
+    compact,
+    packed,
+    repeated,
     require,
     require_close,
 )
-from .row_sample import ROOM, RowSample
-from .sections import Sections, compact, packed, repeated
 from .shards import PARTS, ShardRows, Shards, ShardScores
 from .surprises import MOST, Surprise, least
 from .tables import Cells, PairTable, grid_of

@@ -24,12 +24,23 @@ from ..forecasts.reading import DEFAULTS as READING
 from ..forecasts.reading import RowReading, is_predictive, reads, some_of
 from ..report.result import Result
 from ..scores.rules import scores_kept
-from .adding import BySize, batches, common_labels, first_sources, summed
 from .class_sums import DIAGNOSED_UNASKED
 from .counter import NO_SUMS, BlockCounter, counters_of, digits_of_counts, jobs_of
 from .serialization import tally_bytes, tally_state
 from .shards import PARTS
-from .state import CLASS_PARTS, EXACT_LIMIT, FRACTION_BITS, VIEWS, TallyState, View
+from .state import (
+    CLASS_PARTS,
+    EXACT_LIMIT,
+    FRACTION_BITS,
+    VIEWS,
+    BySize,
+    TallyState,
+    View,
+    batches,
+    common_labels,
+    first_sources,
+    summed,
+)
 from .tables import Cells, Pairs
 
 if TYPE_CHECKING:

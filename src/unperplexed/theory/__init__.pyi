@@ -6,7 +6,7 @@ from .discriminant import CoupledDiscriminantAnalysis as CoupledDiscriminantAnal
 from .distributions.exponential import CoupledExponential as CoupledExponential
 from .distributions.fitting import CoupledFit as CoupledFit
 from .distributions.gaussian import CoupledGaussian as CoupledGaussian
-from .distributions.multivariate import MultivariateCoupledGaussian as MultivariateCoupledGaussian
+from .distributions.gaussian import MultivariateCoupledGaussian as MultivariateCoupledGaussian
 from .information import average_probability as average_probability
 from .information import coupled_entropy as coupled_entropy
 from .information import cross_entropy as cross_entropy

@@ -15,7 +15,7 @@ from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, is_number, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
-from .distributions.multivariate import MultivariateCoupledGaussian
+from .distributions.gaussian import MultivariateCoupledGaussian
 from .information import SUM_TOLERANCE
 
 try:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.arrays import check_indexes, floats, plain
+from .._lib.arrays import check_indexes, floats, one_number, plain
 from .._lib.errors import InputError, check_choice, place_text
 from .._lib.typing import Floats
 from ..statistics.means import checked_points, order_from_coupling, weighted_sum
@@ -621,10 +621,7 @@ def distribution_pair(p: ArrayLike, q: ArrayLike, axis: int) -> tuple[Floats, Fl
 
 def checked_order(r: Any, name: str) -> float:
     """Refuse what is not a number as order."""
-    try:
-        order = float(r)
-    except (TypeError, ValueError):
-        order = np.nan
+    order = one_number(r)
     if np.isnan(order):
         raise InputError(f"{name}: the order must be one number, got {r!r}.")
     return order

@@ -11,8 +11,7 @@ from scipy.stats import chi2
 
 from unperplexed.calibration.diagnosis.binary import PARAMETERS, Search, in_cells
 from unperplexed.calibration.diagnosis.choice import Candidate, as_good, gains, p_value
-from unperplexed.calibration.diagnosis.gate import Gate
-from unperplexed.calibration.diagnosis.scored import Scored
+from unperplexed.calibration.diagnosis.gate import Gate, Scored
 
 
 def rows_of(s, y):

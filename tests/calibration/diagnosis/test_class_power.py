@@ -11,8 +11,8 @@ from scipy.special import expit, log_softmax, logit, softmax
 from scipy.stats import t as student
 
 from unperplexed import Tally, assess, diagnose
-from unperplexed.calibration.diagnosis.class_findings import power_of_rows
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, RowBlock, count
+from unperplexed.calibration.diagnosis.class_search import power_of_rows
 from unperplexed.maps.classes import ClassMap
 
 

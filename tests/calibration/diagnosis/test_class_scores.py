@@ -7,13 +7,12 @@ from scipy.optimize import minimize, minimize_scalar
 from many_classes import bent, prepared, simulate, statistics_of
 from unperplexed import Tally
 from unperplexed.calibration.diagnosis.choice import FAR
-from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS
-from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
+from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, SumLikelihoods
 from unperplexed.calibration.diagnosis.class_search import BIAS_SD, SMALL_SD, prior_of
 from unperplexed.calibration.diagnosis.class_statistics import information_of
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
-from unperplexed.tally.row_sample import RowSample
+from unperplexed.tally.counter import RowSample
 
 EFFECT = 1.4
 AT = {"confidence": [0], "tail": [1], "bias": [2, 3, 4, 5]}

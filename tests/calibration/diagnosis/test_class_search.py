@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from many_classes import bent, prepared, simulate, statistics_of
-from unperplexed.calibration.diagnosis import class_findings
-from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
-from unperplexed.calibration.diagnosis.class_scores import SumLikelihoods
+from unperplexed.calibration.diagnosis import class_search
+from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, RowLikelihoods, SumLikelihoods
 from unperplexed.calibration.diagnosis.class_search import (
     BIAS_SD,
     SMALL_SD,
@@ -232,13 +231,13 @@ def test_where_no_set_pays_the_error_that_the_gate_saw_is_named(search, monkeypa
     def named(**seen):
         own = copy(search)
         own.found, own.gate = dict(search.found), replace(search.gate, **seen)
-        return class_findings._single(own)
+        return class_search._single(own)
 
     singles = search.singles()
     best = max(singles, key=lambda each: singles[each].ratio)
     by_shape, by_class = {"shape": 0.0}, {"shape": 1.0, "single": 0.0}
     assert named(**by_shape) == best
     assert named(**by_class) == ("bias",)
-    monkeypatch.setattr(class_findings, "LEAST", singles[best].ratio)
+    monkeypatch.setattr(class_search, "LEAST", singles[best].ratio)
     monkeypatch.setattr(search, "named", lambda _: np.empty(0, np.int64))
     assert named(**by_shape) == named(**by_class) == ()

@@ -22,7 +22,7 @@ from unperplexed.calibration.diagnosis.class_tests import (
     gate,
     third_moments,
 )
-from unperplexed.calibration.diagnosis.scored import (
+from unperplexed.calibration.diagnosis.gate import (
     cluster_covariance,
     cluster_shares,
     degrees_of_freedom,

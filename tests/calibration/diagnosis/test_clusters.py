@@ -12,8 +12,7 @@ from unperplexed import Tally, diagnose
 from unperplexed.calibration.diagnosis.binary import in_cells, standard_errors
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
-from unperplexed.calibration.diagnosis.gate import gate
-from unperplexed.calibration.diagnosis.scored import cluster_covariance, degrees_of_freedom, squares_tested
+from unperplexed.calibration.diagnosis.gate import cluster_covariance, degrees_of_freedom, gate, squares_tested
 from unperplexed.maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from unperplexed.statistics.tails import weighted_chi2_sf
 

@@ -7,15 +7,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from unperplexed.assessment.pit_shares import PitShares
-from unperplexed.calibration.dependent_means import RowMeans
-from unperplexed.calibration.diagnosis import pit_scored
+from unperplexed.calibration.diagnosis import pit_search
 from unperplexed.calibration.diagnosis.distributions import diagnose_distributions
 from unperplexed.calibration.diagnosis.kind import OfDistributions
 from unperplexed.calibration.diagnosis.kinds import KINDS
-from unperplexed.calibration.diagnosis.pit_gate import pit_gate
-from unperplexed.calibration.diagnosis.pit_scored import PitScored
+from unperplexed.calibration.diagnosis.pit_search import PitScored, pit_gate
 from unperplexed.calibration.diagnosis.result import Finding
 from unperplexed.calibration.diagnosis.row_groups import RowGroups, Windows
+from unperplexed.calibration.distribution_rows import RowMeans
 from unperplexed.forecasts.distributions.pit_rows import PitRows
 from unperplexed.maps.pit import PitMap
 from unperplexed.statistics.normal_scores import information_of
@@ -171,7 +170,7 @@ def test_many_rows_are_fitted_in_cells_as_they_would_be_one_by_one(rng, monkeypa
         assert PitScored.of(rows).at is not None
         cells = diagnose_distributions(rows)
         with monkeypatch.context() as patched:
-            patched.setattr(pit_scored, "_ONE_BY_ONE", 10_000)
+            patched.setattr(pit_search, "_ONE_BY_ONE", 10_000)
             each = diagnose_distributions(rows)
         assert cells.errors == each.errors
         assert cells.cost == pytest.approx(each.cost, rel=0.01)

@@ -7,18 +7,16 @@ from scipy.stats import kstest
 
 from unperplexed.calibration.diagnosis.class_tails import hall
 from unperplexed.calibration.diagnosis.gate import (
+    ClusterSums,
+    Scored,
     _independent,
+    cluster_shares,
     columns,
+    degrees_of_freedom,
     events_seen,
     gate,
     null_covariance,
     orthonormal,
-)
-from unperplexed.calibration.diagnosis.scored import (
-    ClusterSums,
-    Scored,
-    cluster_shares,
-    degrees_of_freedom,
     squares_tested,
 )
 

@@ -10,7 +10,7 @@ from many_classes import prepared, statistics_of
 from unperplexed import Tally, assess, assess_by, check, diagnose, explain
 from unperplexed.assessment.flat import WORDS, verdict_words
 from unperplexed.assessment.group_figures import GroupAssessment
-from unperplexed.calibration.diagnosis.class_likelihoods import PARAMETERS, RowLikelihoods
+from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, RowLikelihoods
 from unperplexed.calibration.diagnosis.class_search import Search
 from unperplexed.calibration.diagnosis.class_tests import gate
 from unperplexed.calibration.diagnosis.kind import ClassMeans, Kind, OfClasses, OfTwo

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from unperplexed import assess, diagnose
 from unperplexed.calibration.diagnosis.binary import BinaryData, diagnose_binary
 from unperplexed.calibration.diagnosis.choice import odds_off
-from unperplexed.calibration.diagnosis.scored import Scored
+from unperplexed.calibration.diagnosis.gate import Scored
 from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
 
 

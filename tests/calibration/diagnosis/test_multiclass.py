@@ -12,8 +12,8 @@ from scipy.stats import binom, chi2
 from many_classes import bent, blocks, diagnose, prepared, simulate, statistics_of
 from unperplexed import Tally, assess
 from unperplexed.calibration.diagnosis import class_rows, multiclass
-from unperplexed.calibration.diagnosis.class_likelihoods import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_rows import PreparedRows, count
+from unperplexed.calibration.diagnosis.class_scores import RowLikelihoods
 from unperplexed.calibration.diagnosis.class_search import forward, prior_of
 from unperplexed.calibration.diagnosis.class_statistics import ClassStatistics
 from unperplexed.calibration.diagnosis.class_tails import attained, upper_tail

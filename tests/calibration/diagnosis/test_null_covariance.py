@@ -7,8 +7,7 @@ from scipy.special import expit
 from unperplexed.calibration.diagnosis.binary_data import data_of_rows
 from unperplexed.calibration.diagnosis.class_rows import RowBlock
 from unperplexed.calibration.diagnosis.diagnose import diagnose
-from unperplexed.calibration.diagnosis.gate import events_seen, gate, null_covariance
-from unperplexed.calibration.diagnosis.scored import cluster_shares
+from unperplexed.calibration.diagnosis.gate import cluster_shares, events_seen, gate, null_covariance
 
 
 def rows(p, happened, cluster):

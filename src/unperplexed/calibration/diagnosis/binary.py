@@ -22,7 +22,7 @@ from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from ...maps.fit import Prior
 from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
-from ...statistics.products import product
+from ...statistics.definite import product
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .choice import (
     BOUNDS,
@@ -40,14 +40,24 @@ from .choice import (
     unit_cost,
 )
 from .class_rows import CERTAIN, MOST_SURPRISING
-from .gate import Gate, gate, orthonormal
+from .gate import (
+    FEWEST_CLUSTERS,
+    ClusterSums,
+    Gate,
+    Scored,
+    cluster_covariance,
+    cluster_shares,
+    gate,
+    in_cells,
+    information_time,
+    orthonormal,
+)
 from .kind import OfTwo, quoted, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import SURE_GAP, means_differ, over_or_under
 from .line import ONE_VALUE, CalibrationLine, Coefficient, calibration_line, judged_coefficients, power_alone
 from .result import NOTABLE_BIAS, Clause, Detectable, Diagnosis, Finding, MendedProbability
-from .scored import FEWEST_CLUSTERS, ClusterSums, Scored, cluster_covariance, cluster_shares, in_cells, information_time
 from .words import REST_LEVEL, finding_of_two, in_words, not_made, nothing_wrong, practically_calibrated, too_few
 
 _MOST_ERRORS = 3

@@ -18,9 +18,8 @@ from ...tally.tally import Tally
 from ..resampling import positive_pairs
 from .binary import BinaryData
 from .class_rows import CERTAIN, MOST_NAMED, RowBlock
-from .gate import gate
+from .gate import FEWEST_CLUSTERS, ClusterSums, Scored, gate
 from .line import CalibrationLine, calibration_line
-from .scored import FEWEST_CLUSTERS, ClusterSums, Scored
 
 
 def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -> BinaryData | None:

@@ -10,9 +10,8 @@ import numpy as np
 from ..._lib.arrays import run_starts
 from ..._lib.dataclasses import dataclass, fields
 from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
-from ...statistics.products import product
-from ...tally.class_row_sums import CELLS, FIRST_LEVEL, HALF, LEVELS
-from ...tally.class_sums import ClassSums
+from ...statistics.definite import product
+from ...tally.class_sums import CELLS, FIRST_LEVEL, HALF, LEVELS, ClassSums
 from .class_rows import CERTAIN, CHUNK_VALUES, MOST_SURPRISING, Certain, Chunk
 
 WIDE_ROWS = 1024

@@ -8,12 +8,11 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats
-from ...statistics.definite import in_turn
-from ...statistics.products import product
+from ...statistics.definite import in_turn, product
 from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile, weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail
-from .scored import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
+from .gate import LEAST_VARIANCE, cluster_covariance, cluster_shares, degrees_of_freedom, squares_tested
 
 _PRIOR_VARIANCE = 20
 """The covariance within clusters of a class is drawn to the mean over classes as if this much variance had shown it."""

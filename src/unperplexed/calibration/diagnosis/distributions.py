@@ -17,19 +17,16 @@ from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...report.document import listed
-from ...statistics.products import product
+from ...statistics.definite import product
 from .choice import LEVEL, POWER, Errors, as_good, gains, p_value
 from .class_rows import MOST_SURPRISING
-from .gate import Gate
+from .gate import FEWEST_CLUSTERS, Gate
 from .kind import OfDistributions, sizes_tell
 from .kinds import KINDS, certainty, shape
 from .kinds import rows as few_rows
-from .pit_gate import pit_gate, shortest_gate
-from .pit_scored import PitScored
-from .pit_search import MOST_ERRORS, PitSearch
+from .pit_search import MOST_ERRORS, PitScored, PitSearch, pit_gate, shortest_gate
 from .result import Clause, Detectable, Diagnosis, Finding, MendedProbability
 from .row_groups import Groups, RowGroups, Windows, chosen, shortest
-from .scored import FEWEST_CLUSTERS
 from .words import in_words, leaves_more, not_made, too_few
 
 FEWEST_ROWS = 10

@@ -15,10 +15,8 @@ from ...forecasts.labels import Label
 from ...statistics.intervals import holm
 from ...statistics.tails import normal_cdf, normal_quantile, poisson_sf
 from ...tally.class_sums import MOST_CLASSES, ClassSums
-from ...tally.row_sample import RowSample
+from ...tally.counter import RowSample
 from .choice import LEVEL, POWER, as_good, odds_off
-from .class_findings import named, rest
-from .class_likelihoods import Likelihoods, RowLikelihoods
 from .class_rows import (
     MOST_SURPRISING,
     Certain,
@@ -30,17 +28,17 @@ from .class_rows import (
     Rows,
     count,
 )
-from .class_scores import SumLikelihoods
-from .class_search import Search
+from .class_scores import Likelihoods, RowLikelihoods, SumLikelihoods
+from .class_search import Search, named, rest
 from .class_statistics import ClassStatistics, SummedStatistics, statistics_of_sums, surprising_levels
 from .class_tests import ClassGate, gate
+from .gate import FEWEST_CLUSTERS
 from .kind import ClassMeans
 from .kinds import certainty, shape
 from .kinds import rows as few_rows
 from .kinds.bias import biased_between, biased_classes
 from .permutations import OutcomeSums, Permutation, permutation_of_rows, permutation_of_sums
 from .result import COUNTS, ROWS, Advice, Detectable, Diagnosis, Finding
-from .scored import FEWEST_CLUSTERS
 from .words import REST_LEVEL, in_words, named_rightly, not_made, practically_calibrated, too_few
 
 _SEEN = 0.05

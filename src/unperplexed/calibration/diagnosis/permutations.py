@@ -17,8 +17,7 @@ import numpy as np
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import ByValue, Floats, Ints
 from ...forecasts.labels import Label
-from ...tally.class_row_sums import RAISED, add_by_class, least_log
-from ...tally.class_sums import ClassSums
+from ...tally.class_sums import RAISED, ClassSums, add_by_class, least_log
 from .class_rows import Chunk, PreparedRows
 
 T = TypeVar("T")

@@ -1,4 +1,13 @@
-"""The search for the errors of predictive distributions: which set of them explains the outcomes best for its cost."""
+"""The search for the errors of predictive distributions: which set of them explains the outcomes best for its cost.
+
+Rows of predictive distributions as tests and fits read them: scores, weights, and cells of like rows.
+
+The gate of predictive distributions: one test whether they are calibrated, in closed form.
+
+If they are, the covariance of the normal scores' directions is known, whatever is known of each outcome: so the sums of
+these, of the first times the predicted level and of the second times the logarithm of the predicted spread are, made
+uncorrelated, standard normal up to their skewness, which is known too.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +19,137 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Legendre
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri, stdtr
 
 from ..._lib.dataclasses import dataclass, field, replace
-from ..._lib.typing import Floats
+from ..._lib.typing import Bools, Floats, Ints
+from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.fit import fitted
-from ...maps.pit import PRIOR, PitGains, PitMap
-from ...statistics.definite import definite
+from ...maps.pit import PRIOR, PitCells, PitGains, PitMap
+from ...statistics.definite import definite, product
 from ...statistics.intervals import UncertainMean
-from ...statistics.products import product
-from ...statistics.tails import chi2_sf
+from ...statistics.normal_scores import cell_means, numbered, third_cumulants
+from ...statistics.tails import chi2_sf, weighted_chi2_sf
 from .choice import LEAST, Candidate, Errors, cost, sets_of, unit_cost
+from .class_tails import hall
+from .gate import Gate
 from .kinds import KINDS
-from .pit_scored import PitScored
-from .row_groups import RowGroups
+from .row_groups import Groups, RowGroups, Windows, shortest
+
+_FARTHEST = 37.0
+"""Normal score beyond which the probability is 0 to the last digit."""
+
+_ROUNDING = 1e-9
+"""Standard deviation, relative to the mean's size, that is a rounding error."""
+
+_LEAST_SPREAD = 1e-3
+"""Standard deviation of the logarithm of the predicted spread below which nothing follows it."""
+
+_ONE_BY_ONE = 4096
+"""So many rows are fitted one by one; more are in cells of like rows."""
+
+_PER_SCORE, _PER_DEVIATION = 32, 4
+"""Cells for a unit of the normal score, and for a standard deviation of predicted level or spread."""
+
+
+@dataclass(frozen=True, eq=False)
+class PitScored:
+    """Rows with their scores under calibration."""
+
+    rows: PitRows
+    total: Floats
+    """Weight of each row, with mean 1; of equal rows that were counted together their sum."""
+    squared: Floats
+    cubed: Floats
+    """Sums of squared weights, and of cubed ones."""
+    means: Floats
+    """Of shape (4, n): means of the four directions, given what is known of the outcomes."""
+
+    @staticmethod
+    def of(rows: PitRows) -> PitScored:
+        """Take the scores of rows."""
+        count = np.ones(rows.n) if rows.count is None else rows.count
+        weight = np.ones(rows.n) if rows.weight is None else rows.weight
+        weight = weight * (count.sum() / product(count, weight))
+        ends = (np.where(rows.point, np.clip(z, -_FARTHEST, _FARTHEST), z) for z in (rows.low, rows.high))
+        rows = replace(rows, **dict(zip(("low", "high"), ends, strict=True)))
+        means = (cell_means(rows.low, rows.high) if rows.means is None else rows.means).T
+        return PitScored(rows, count * weight, count * weight**2, count * weight**3, means)
+
+    def only(self, here: Bools) -> PitScored:
+        """Return some of the rows."""
+        return PitScored(
+            self.rows.subset(here), self.total[here], self.squared[here], self.cubed[here], self.means[:, here]
+        )
+
+    @cached_property
+    def n(self) -> float:
+        """Number of rows."""
+        return float(self.total.sum())
+
+    @property
+    def design_effect(self) -> float:
+        """Factor by which unequal weights inflate the variance."""
+        return float(self.squared.sum()) / self.n
+
+    @cached_property
+    def factors(self) -> Floats:
+        """Of shape (3, n): 1, predicted level and logarithm of the predicted spread, both in standard deviations."""
+        return np.stack([np.ones(len(self.total)), *(self._standard(x)[0] for x in self._predicted)])
+
+    @cached_property
+    def varying(self) -> tuple[int, ...]:
+        """Which of the factors vary, or are 1."""
+        return (0, *(at for at, x in enumerate(self._predicted, 1) if self._standard(x)[1]))
+
+    @property
+    def _predicted(self) -> tuple[Floats | None, Floats | None]:
+        return self.rows.level, self.rows.log_spread
+
+    def _standard(self, x: Floats | None) -> tuple[Floats, float]:
+        """Return values in standard deviations from their mean, and this deviation: both 0 where they do not vary."""
+        if x is None:
+            return np.zeros(len(self.total)), 0.0
+        largest = max(float(np.abs(x).max()), 1.0)
+        mean = float(product(self.total, x / largest)) / self.n
+        apart = x / largest - mean
+        deviation = math.sqrt(float(product(self.total, apart**2)) / self.n)
+        varies = deviation > _ROUNDING * (1 / largest + abs(mean))
+        return apart / deviation if varies else np.zeros(len(x)), deviation * largest * varies
+
+    @cached_property
+    def information(self) -> Floats:
+        """Of shape (3, 3, 4, 4): covariance of the directions' sums, multiplied by each two of the factors."""
+        of, patterns = self.rows.pattern, len(self.rows.information)
+        sums = [np.bincount(of, self.squared * a * b, patterns) for a in self.factors for b in self.factors]
+        return product(np.array(sums), self.rows.information.reshape(patterns, -1)).reshape(3, 3, 4, 4)
+
+    @cached_property
+    def cells(self) -> PitCells:
+        """What is fitted: the rows, or cells of like rows where they are many."""
+        _, level, log_spread = self.factors
+        spread = self._standard(self.rows.log_spread)[1]
+        log_spread = log_spread * (spread if spread > _LEAST_SPREAD else 0.0)
+        rows = PitCells(self.rows.low, self.rows.high, level, log_spread, self.total)
+        if self.at is None:
+            return rows
+        total = self.in_cells(self.total)
+        low, high, level, log_spread = (self.in_cells(self.total * x) / total for x in rows[:4])
+        return PitCells(low, high, level, log_spread, total)
+
+    def in_cells(self, x: Floats) -> Floats:
+        """Sum over the rows of each cell; an end that is infinite is so in all of them."""
+        return x if self.at is None else np.bincount(self.at, x).astype(np.float64)
+
+    @cached_property
+    def at(self) -> Ints | None:
+        """Cell of each row; None where each is one."""
+        if len(self.total) <= _ONE_BY_ONE:
+            return None
+        rows, point = self.rows, self.rows.point
+        low, high = (np.where(point, np.round(_PER_SCORE * z) / _PER_SCORE, z) for z in (rows.low, rows.high))
+        return numbered(low, high, *(np.round(_PER_DEVIATION * x) for x in self.factors[1:]))[0]
+
 
 PARAMETERS = tuple(kind.error for kind in KINDS.values() if kind.distributions)
 """Errors, each of which has a parameter of its own name in the map."""
@@ -189,3 +315,64 @@ def _shape_means(low: Floats, high: Floats) -> Floats:
     point = low == high
     width = np.where(point, 1.0, np.maximum(high - low, 1e-300))
     return np.stack([np.where(point, shape(low), (whole(high) - whole(low)) / width) for shape, whole in _shapes()])
+
+
+_FACTORS = np.array([0, 0, 0, 0, 1, 2])
+"""What the components are multiplied by: 1, the predicted level, the logarithm of the predicted spread."""
+_DIRECTIONS = np.array([0, 1, 2, 3, 0, 1])
+_WEIGHTS = np.array([1, 1, 0.5, 0.5, 0.5, 0.5])
+"""Weights of shift, scale, skew, tail, and of the two that rise with level and spread, in W."""
+
+_GROUPS_EACH = 3
+"""There is one component for so many degrees of freedom."""
+
+
+def pit_gate(rows: PitScored, groups: Groups | None = None) -> Gate:
+    """Test whether predictive distributions are calibrated.
+
+    Where windows overlap all rows are tested, and the shortest horizon alone: there evidence is densest (Bonferroni).
+    """
+    tested = _tested(rows, None if groups is None else RowGroups.of(groups))
+    if not isinstance(groups, Windows):
+        return tested
+    return tested._replace(p_value=min(1.0, 2 * min(tested.p_value, shortest_gate(rows, groups).p_value)))
+
+
+def shortest_gate(rows: PitScored, windows: Windows) -> Gate:
+    """Test the shortest horizon alone, by the times at which forecasts were issued."""
+    here, issued = shortest(windows)
+    return _tested(rows.only(here), RowGroups.of(issued))
+
+
+def _tested(rows: PitScored, groups: RowGroups | None) -> Gate:
+    known = [k for k, factor in enumerate(_FACTORS) if factor in rows.varying]
+    kept = known[: max(1, int(groups.degrees // _GROUPS_EACH))] if groups else known
+    factors, directions, weights = _FACTORS[kept], _DIRECTIONS[kept], _WEIGHTS[kept]
+    each = rows.factors[factors] * rows.means[directions]
+    information = definite(rows.information[factors[:, None], factors, directions[:, None], directions])
+    back = np.linalg.inv(np.linalg.cholesky(information))
+    z, effect = back @ product(each, rows.total), 1.0
+    if groups is None:
+        z = hall(z, _skewness(rows, directions, np.diag(information)) * (factors == 0))
+    else:
+        values, vectors = np.linalg.eigh(
+            np.eye(len(kept)) + back @ groups.between(each, rows.total, rows.squared) @ back.T
+        )
+        effect = max(1.0, float(values.mean()))
+        covariance: Floats = (vectors * np.maximum(values, groups.least)) @ vectors.T
+        z = _normal(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), z)), groups.degrees - 1)
+    statistic = float(weights @ z**2)
+    p_value = weighted_chi2_sf(statistic, weights)
+    return Gate(statistic, p_value, effect * rows.design_effect, rows.n / rows.design_effect, len(kept))
+
+
+def _skewness(rows: PitScored, directions: Ints, information: Floats) -> Floats:
+    """Return the skewness of the sums: of an outcome that is known by its cell, a direction has a smaller one."""
+    share = information / rows.squared.sum()
+    weights = float(rows.cubed.sum() / rows.squared.sum() ** 1.5)
+    return np.asarray(third_cumulants()[directions] * share**1.5 * weights)
+
+
+def _normal(t: Floats, degrees: float) -> Floats:
+    """Return the standard normal values of the same probability as those of Student's t."""
+    return np.asarray(-np.sign(t) * ndtri(np.maximum(stdtr(max(degrees, 1.0), -np.abs(t)), 1e-300)))

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats, Ints
-from ...statistics.products import product
-from .scored import LEAST_VARIANCE
+from ...statistics.definite import product
+from .gate import LEAST_VARIANCE
 
 
 class Windows(NamedTuple):

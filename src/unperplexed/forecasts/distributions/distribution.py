@@ -1,4 +1,7 @@
-"""Predictive distributions of families, and of objects of other packages."""
+"""Predictive distributions of families, and of objects of other packages.
+
+Distributions whose normal scores were moved by a map: what a remedy makes of those of families and objects.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from ..._lib.arrays import as_array, at_hand, numbers
 from ..._lib.errors import InputError
@@ -14,7 +17,7 @@ from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.normal_scores import cell_moments, information_between, normal_scores, probability_between
 from .arrays import closed, refuse_rows, vector
 from .families import law_of
-from .objects import adapted
+from .objects import Adapted, adapted
 from .partitions import beyond_merged
 from .predictive import Information, Limits, Predictive
 
@@ -256,3 +259,50 @@ def _of_counts(law: Any, n: int, limits: Limits | None, rounded: bool) -> Inform
             edges = beyond_merged(edges, ends[0][rows, None], ends[1][rows, None])
         information[rows] = information_between(edges)
     return information, back.ravel()
+
+
+class Mended(Adapted):
+    """Distributions and the maps of their normal scores, one a row."""
+
+    def __init__(self, of: Distribution, curve: Any) -> None:
+        """Take both; the maps have scores, inverse, gains and subset, as `PitCurve` has."""
+        super().__init__(of, len(of), of.discrete)
+        self._curve = curve
+
+    def cdf(self, x: Any) -> Floats:
+        """Return the probability up to x."""
+        return np.asarray(ndtr(self._mended(x)))
+
+    def sf(self, x: Any) -> Floats:
+        """Return the probability of more than x, exact in the upper tail."""
+        return np.asarray(ndtr(-self._mended(x)))
+
+    def ppf(self, q: Any) -> Floats:
+        """Return quantiles."""
+        return np.asarray(self._of.ppf(ndtr(self._curve.inverse(ndtri(q)))))
+
+    def logpdf(self, x: Any) -> Floats:
+        """Return the log density; the log probability of counts, and of an atom."""
+        before = self._of.logpdf(x)
+        return np.asarray(before + np.where(np.isfinite(before), self._curve.gains(*self._of.scores_at(x)), 0.0))
+
+    def subset(self, rows: Bools | Ints) -> Mended:
+        """Return some of the rows."""
+        return type(self)(self._of.subset(rows), self._curve.subset(rows))
+
+    def _mended(self, x: Any) -> Floats:
+        return np.asarray(self._curve.scores(normal_scores(self._of.cdf(x), self._of.sf(x))))
+
+
+class MendedWithAtom(Mended):
+    """Distributions in which 0 has a probability of its own."""
+
+    def below_zero(self) -> tuple[Floats, Floats]:
+        """Return the probability of less than 0, and its complement."""
+        mended = self._curve.scores(self._of.scores_at(np.zeros(len(self)))[0])
+        return ndtr(mended), ndtr(-mended)
+
+
+def mended(of: Distribution, curve: Any) -> Distribution:
+    """Return distributions whose normal scores are mended by a map."""
+    return Distribution((MendedWithAtom if of.has_atom else Mended)(of, curve))

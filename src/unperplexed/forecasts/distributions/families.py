@@ -19,8 +19,9 @@ Parameters = Mapping[str, Floats]
 class Law(Protocol):
     """Distributions of numbers, one a row; arrays are broadcast against shape (n,)."""
 
-    discrete: bool
-    """Whether only whole numbers are possible."""
+    @property
+    def discrete(self) -> bool:
+        """Whether only whole numbers are possible."""
 
     def cdf(self, x: Floats) -> Floats:
         """Return the probability up to x."""

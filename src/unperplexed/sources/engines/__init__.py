@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError, check_choice
 
+if TYPE_CHECKING:
+    from ..files import Opener
+    from ..map_reduce import Run
+    from ..readers.formats import File
+
 ENGINES = ("local", *sorted(module.name for module in iter_modules(__path__)))
-"""That of this process, and the modules of this folder: each counts files, by a function `counted_files`."""
+"""That of this process, and the modules of this folder: each works on files, by a function `running`."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,15 @@ class Engine:
         check_choice("engine (--engine)", self.name, ENGINES)
         if self.address is not None and self.name == "local":
             raise InputError(f"engine (--engine): 'local' has no address, got {self.address!r}.")
+
+    def running(self, files: Sequence[File], openers: Sequence[Opener]) -> AbstractContextManager[Run]:
+        """Give what works on files, each a task of its own."""
+        try:
+            module = import_module(f".{self.name}", __package__)
+        except ImportError as error:
+            raise InputError(str(error)) from None
+        found: AbstractContextManager[Run] = module.running([file.name for file in files], openers, self.address)
+        return found
 
     @classmethod
     def named(cls, text: str) -> Engine:

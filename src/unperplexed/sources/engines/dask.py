@@ -12,7 +12,7 @@ from ..._lib.errors import InputError
 from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
 from ...tally.tally import Tally
-from ..files import ForecastFiles
+from ..files import Opener
 from ..map_reduce import (
     ASKED,
     FAN_IN,
@@ -21,6 +21,7 @@ from ..map_reduce import (
     Found,
     Made,
     Result,
+    Run,
     Work,
     as_tallies,
     as_tally,
@@ -30,7 +31,6 @@ from ..map_reduce import (
 )
 from ..readers import Source
 from ..records import records_source
-from . import Engine
 
 try:
     import dask
@@ -150,21 +150,21 @@ def _source(frame: Any) -> Source:
     return records_source(table.schema, table.to_batches())
 
 
-def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
-    """Count files, each a task of its own."""
-    with _client(engine.address) as client:
+@contextmanager
+def running(names: Sequence[str], openers: Sequence[Opener], address: str | None) -> Iterator[Run]:
+    """Give what works on files, each a task of its own."""
+    with _client(address) as client:
 
         def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
             sent = delayed(work, traverse=False)
-            opened = zip(files.files, files.openers(), strict=True)
-            found = [sent.done(file.name, file.name, opener) for file, opener in opened]
+            found = [sent.done(name, name, opener) for name, opener in zip(names, openers, strict=True)]
             try:
                 sums: Sequence[Found[Made]] = client.gather(client.compute(_tree(sent, found)))
             except KilledWorker as error:
                 raise InputError(f"Dask gave up, perhaps for want of memory: {error}") from None
             return sums
 
-        return counted(files.rows, accumulator, run, one=len(files.files) == 1, say=files.say)
+        yield run
 
 
 def _tree(work: Delayed, found: Sequence[Delayed]) -> Sequence[Delayed]:

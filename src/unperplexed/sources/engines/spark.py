@@ -17,7 +17,7 @@ from ..._lib.errors import InputError
 from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
 from ...tally.tally import Tally
-from ..files import ForecastFiles
+from ..files import Opener
 from ..map_reduce import (
     ASKED,
     FAN_IN,
@@ -26,6 +26,7 @@ from ..map_reduce import (
     Found,
     Made,
     Result,
+    Run,
     Work,
     as_tallies,
     as_tally,
@@ -34,7 +35,6 @@ from ..map_reduce import (
     rows_of_frame,
 )
 from ..records import records_source
-from . import Engine
 
 try:
     from py4j.protocol import Py4JError, Py4JJavaError
@@ -126,10 +126,10 @@ def _counted_frame(
     return counted(rows, accumulator, run)
 
 
-def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine: Engine) -> Result:
-    """Count files, each a task of its own."""
-    names, openers = [file.name for file in files.files], files.openers()
-    with _session(engine.address) as session:
+@contextmanager
+def running(names: Sequence[str], openers: Sequence[Opener], address: str | None) -> Iterator[Run]:
+    """Give what works on files, each a task of its own."""
+    with _session(address) as session:
 
         def run(work: Work[Made], _: Sequence[str]) -> Sequence[Found[Made]]:
             def done(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Found[Made]]]:
@@ -143,7 +143,7 @@ def counted_files(files: ForecastFiles, accumulator: Accumulator[Result], engine
                 reason = error.java_exception.getMessage().splitlines()[0]
                 raise InputError(f"Spark gave up, perhaps for want of memory: {reason}") from None
 
-        return counted(files.rows, accumulator, run, one=len(names) == 1, say=files.say)
+        yield run
 
 
 def _tree(

@@ -87,14 +87,14 @@ def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
 
 
 def _distributions(e: OfDistributions) -> Said:
-    name = "too low" if e.value > 0 else "too high"
+    name, other = ("too low", "too high") if e.value > 0 else ("too high", "too low")
     by = f" by {abs(e.value):.2f} of their spread" if e.sizes_tell else ""
     low, high = sorted(math.copysign(1, e.value) * x for x in e.interval)
-    size = e.between(f"{low:.2f}".replace("-", "−"), f"{high:.2f}".replace("-", "−"))
+    ends = (f"{low:.2f}", f"{high:.2f}") if low >= 0 else (f"{-low:.2f} {other}", f"{high:.2f} {name}")
     advice = Advice(
         f"Shift the distributions {'up' if e.value > 0 else 'down'} by {abs(e.value):.2f} spreads.", fitted=True
     )
-    return Clause(name, more=by, detail=size, term=name.replace(" ", "-")), advice
+    return Clause(name, more=by, detail=e.between(*ends), term=name.replace(" ", "-")), advice
 
 
 KIND = Kind(

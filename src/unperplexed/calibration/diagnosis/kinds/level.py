@@ -8,11 +8,9 @@ from ..result import Advice
 
 def _distributions(e: OfDistributions) -> Said:
     verb = "rises" if e.value > 0 else "falls"
-    low, high = (e.signed(x) for x in e.ends)
-    more = (
-        f" with the predicted level: {low} spreads at its 10th percentile, {high} at its 90th" if e.sizes_tell else ""
-    )
-    clause = KIND.clause(e.value, instead=f"the bias {verb}{more or ' with the predicted level'}", detail=e.size())
+    low, high = (f"too {'low' if x > 0 else 'high'} by {abs(x):.2f}" for x in e.ends)
+    sizes = f": {low} spreads at its 10th percentile, {high} at its 90th" if e.sizes_tell else ""
+    clause = KIND.clause(e.value, instead=f"the bias {verb} with the predicted level{sizes}", detail=e.size())
     return clause, Advice("Shift the distributions by a line in the predicted level.", fitted=True)
 
 
