@@ -27,6 +27,7 @@ from unperplexed import (
     diagnose,
     drift,
     explain,
+    find_groups,
     monitor,
     pool,
     risk_profile,
@@ -95,6 +96,10 @@ RESULTS = {
     "calibration_test": (calibration_test, "Evidence of miscalibration (p < 0.001)"),
     "diagnose": (lambda y, p: diagnose(labelled(y), p, pos_label=HOSTILE), "Remedy"),
     "risk_profile": (risk_profile, "robustness"),
+    "find_groups": (
+        lambda y, p: find_groups(y, p, among={HOSTILE: labelled(y * (np.arange(len(y)) % 4 > 0))}),
+        "Wrong in 1 group",
+    ),
     "drift": (lambda y, p: drift({f"{at}{HOSTILE}": Predictions.of(q) for at, q in enumerate((p, p**2))}), "evidence"),
 }
 

@@ -262,12 +262,11 @@ class ReadRows(NamedTuple):
     dependence: DependenceSearch
 
 
-def read_rows(
-    y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Mapping[str, Any] | None = None
-) -> ReadRows:
+def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Any = None, of: str = "by") -> ReadRows:
     """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
 
-    Columns of groups, or of periods, are not looked at, and errors of their own are no dependence.
+    Columns of groups, or of periods, are not looked at, and errors of their own are no dependence. Errors call them
+    what ``of`` says.
     """
     options, clusters, columns = undeclared_of(reading)
     if clusters is not AUTO:
@@ -276,7 +275,7 @@ def read_rows(
         return ReadRows(Forecasts(y_true, y_prob, **options), options, DependenceSearch(reason=reason))
     check_indexes(y_true=y_true, y_prob=y_prob, columns=columns)
     forecasts = Forecasts(y_true, y_prob, **options)
-    known = checked_codes(groups, forecasts.n_rows, "by")
+    known = checked_codes(groups, forecasts.n_rows, of)
     codes = {name: code for name, code in checked_codes(columns, forecasts.n_rows).items() if name not in known}
     parts = [*map(SearchedRows.of, forecasts.blocks())]
     if not parts:  # which an assessment says better

@@ -207,6 +207,13 @@ USAGE = {
         "--truth --forecaster --prob --on --in-order --apply --method --as --clusters --report --output",
         "compare, recalibrate",
     ),
+    "where": Usage(
+        [f"{_READ} --among COLUMN"],
+        "Search for groups of rows in which forecasts are wrong, beyond the error that all rows share.",
+        ["where scores.csv --truth y --prob p --among age priors sex"],
+        "--truth --prob --among --max-groups --where --clusters --report --json",
+        "assess, recalibrate",
+    ),
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
@@ -276,7 +283,7 @@ USAGE = {
 """The words of each command's help."""
 
 HEADINGS = {
-    "how good are they, and what is wrong?": ("assess", "compare", "skill", "lm"),
+    "how good are they, and what is wrong?": ("assess", "compare", "skill", "where", "lm"),
     "better forecasts": ("recalibrate", "pool"),
     "decisions": ("decide",),
     "jobs": ("check", "monitor", "tally"),

@@ -178,3 +178,18 @@ def add_skill(command: argparse.ArgumentParser) -> None:
     options.add_confidence(command)
     options.add_metric(command)
     options.add_outputs(command)
+
+
+def add_where(command: argparse.ArgumentParser) -> None:
+    """Add input, columns to search and outputs of the command."""
+    options.add_input(command, engine=False)
+    options.add_where(command)
+    options.add_clusters(command)
+    add = About("question", command)
+    add.many("--among", "COLUMN", "columns in which to search for groups: numbers, dates or categories")
+    # The defaults are those of find_groups(); a test compares them.
+    add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
+    add.one_of("--view", ("each-class", "top-label"), "of several classes: each, or whether the top one is right")
+    options.add_seed(command)
+    options.add_json(command)
+    options.add_report(command)

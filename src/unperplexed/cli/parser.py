@@ -66,7 +66,7 @@ def _run(words: Sequence[str]) -> int:
     return code or 0
 
 
-_MODULES = ("check", "compare", "decide", "lm", "monitor", "pool", "recalibrate", "skill")
+_MODULES = ("check", "compare", "decide", "lm", "monitor", "pool", "recalibrate", "skill", "where")
 """Commands that have a module of their own, which is loaded when they run."""
 
 
@@ -166,6 +166,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
         ),
     ),
     "skill": ("skill scores against the base rate, climatology or a forecaster", own_options.add_skill),
+    "where": ("the groups of rows in which forecasts are wrong", own_options.add_where),
     "recalibrate": (
         "fit a map to better probabilities, or apply one",
         _having(

@@ -13,6 +13,7 @@ MODULES = {
     "Pool": "pools",
     "Assessment": "assessment",
     "Breakdown": "groups",
+    "Groups": "where",
     "RiskProfile": "profile",
     "Decision": "decisions",
     "DecisionCurve": "decisions",

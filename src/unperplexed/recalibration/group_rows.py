@@ -12,7 +12,7 @@ import numpy as np
 
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, in_order, row_keys
 from ..forecasts.labels import Label
@@ -240,6 +240,11 @@ class GroupRows:
     weight: Floats | None
     cluster: Ints | None
 
+    @property
+    def weights(self) -> Floats:
+        """Weight of each row, 1 without weights."""
+        return np.ones(self.truth.size) if self.weight is None else self.weight
+
     def some(self, rows: Any) -> GroupRows:
         """Give some of the rows."""
         weight, cluster = (None if x is None else x[rows] for x in (self.weight, self.cluster))
@@ -350,27 +355,54 @@ class GroupGain:
 
 def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings) -> GroupGain | None:
     """Fit all maps without each fold and compare them on it; None for too few rows or clusters."""
-    cluster = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
-    clusters = None if cluster is None else int(cluster.max()) + 1
-    if rows.truth.size < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
+
+    def losses_of(out: Bools) -> Floats:
+        return _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
+
+    found = cross_fitted(rows, settings.seed, losses_of, _losses(rows, fitted))
+    if found is None:
         return None
-    w = np.ones(rows.truth.size) if rows.weight is None else rows.weight
-    together = np.arange(rows.truth.size) if cluster is None else cluster
-    fold = folds_of_clusters(together, contents_of_rows(rows.log_p, rows.truth, w), FOLDS, settings.seed)
-    losses = np.empty((2, rows.truth.size))
-    for held_out in range(FOLDS):
-        out = fold == held_out
-        losses[:, out] = _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
-    found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
-    one, own = _losses(rows, fitted)
-    in_sample, before = float(w @ (one - own) / w.sum()), float(w @ losses[0] / w.sum())
-    gain = gain_of(before, found.mean, found.standard_error, in_sample, rows.truth.size, clusters)
-    groups = {}
+    gain, losses = found
+    w, groups = rows.weights, {}
     for at, key in enumerate(rows.keys):
         some = rows.group == at
         means = losses[:, some] @ w[some] / w[some].sum()
         groups[key] = HeldOutGroup(int(some.sum()), *map(float, means))
     return GroupGain(gain, groups)
+
+
+def cross_fitted(
+    rows: GroupRows, seed: int, losses_of: Callable[[Bools], Floats], in_sample: Floats
+) -> tuple[Gain, Floats] | None:
+    """Compare two ways to recalibrate, each fitted without a fold, on it; None for too few rows or clusters.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    seed : int
+        Random seed of the folds.
+    losses_of : callable
+        From the rows that are held out to their losses by both ways, (2, number of rows), fitted to the others.
+    in_sample : array of shape (2, n)
+        Losses by both ways fitted to all rows.
+
+    Returns
+    -------
+    tuple of Gain and array of shape (2, n)
+        The second way's gain over the first, and the losses on held-out rows.
+    """
+    cluster = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    clusters, n, w = None if cluster is None else int(cluster.max()) + 1, rows.truth.size, rows.weights
+    if n < FEWEST_ROWS or (clusters is not None and clusters < FEWEST_CLUSTERS):
+        return None
+    contents = contents_of_rows(rows.log_p, rows.truth, w)
+    fold = folds_of_clusters(np.arange(n) if cluster is None else cluster, contents, FOLDS, seed)
+    losses = np.empty((2, n))
+    for held_out in range(FOLDS):
+        losses[:, fold == held_out] = losses_of(fold == held_out)
+    found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
+    gained, before = float(w @ (in_sample[0] - in_sample[1]) / w.sum()), float(w @ losses[0] / w.sum())
+    return gain_of(before, found.mean, found.standard_error, gained, n, clusters), losses
 
 
 def _losses(rows: GroupRows, maps: GroupMaps) -> Floats:

@@ -21,6 +21,7 @@ from ..assessment.distribution_result import Threshold as Threshold
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
+from ..assessment.groups_found import Groups as Groups
 from ..assessment.intervals import Uncertainty as Uncertainty
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
@@ -35,6 +36,8 @@ from ..calibration.diagnosis.result import Finding as Finding
 from ..calibration.errors import CalibrationErrors as CalibrationErrors
 from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
+from ..calibration.where.conditions import Condition as Condition
+from ..calibration.where.naming import FoundGroup as FoundGroup
 from ..comparison.distribution_result import DistributionComparison as DistributionComparison
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep

@@ -1,0 +1,308 @@
+"""find_groups(): where are forecasts wrong, beyond the error that all rows share?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._lib.arrays import check_indexes
+from .._lib.dataclasses import replace
+from .._lib.elementary import expit, logit
+from .._lib.errors import InputError, check_choice, check_seed, check_whole
+from .._lib.typing import Bools, Floats, Ints
+from ..calibration.dependence_search import DependenceSearch
+from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.undeclared import read_rows
+from ..calibration.where.conditions import Column, columns_of_values
+from ..calibration.where.naming import MOST, Found, Search
+from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
+from ..forecasts.forecasts import Forecasts, Notes
+from ..forecasts.group_keys import columns_of
+from ..forecasts.labels import Label, label_array
+from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
+from ..recalibration.gain import Gain
+from ..recalibration.group_rows import FitSettings, GroupRows, cross_fitted, gathered_groups
+from ..report.result import frames_as_input
+from .groups_found import Groups
+
+MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
+"""Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
+searched, of more whether the most probable one is right; clusters with fewer of which their dependence is hardly known;
+and the AUC of a column alone from which on it looks like another form of the outcome."""
+
+
+@frames_as_input
+@reads(RowReading, SEARCHED)
+def find_groups(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    among: Any,
+    max_groups: int = MOST,
+    view: str = "each-class",
+    seed: int = 0,
+    **reading: Unpack[RowReading],
+) -> Groups:
+    """Find groups of rows in which forecasts are wrong, beyond the error that all rows share.
+
+    All rules of one condition, or of two on different columns, are tested at once: such as ``age >= 34 and sex = f``.
+    Those that stand out are named one after another, each beside those before it. The probability of naming any group
+    of forecasts that err alike everywhere is about 5%. A column in a rule need not be the cause of the error.
+
+    Parameters
+    ----------
+    y_true : array_like of shape (n,) or (n, C)
+        Outcomes: class labels (ints, bools, strings) or one-hot rows.
+    y_prob : array_like of shape (n,) or (n, C)
+        Predicted probabilities, of rows that did not train the model.
+    among : mapping from str to array_like of shape (n,), or data frame
+        Columns among which to search: numbers, dates or categories, at most 60. Of dates month and weekday are searched
+        too. A missing value is a condition.
+    max_groups : int, default 6
+        Groups to name at most, of each class.
+    view : {"each-class", "top-label"}, default "each-class"
+        With more than two classes, whether each class is searched or whether the most probable class is right, with
+        the predicted class as a further column. More than ten classes are always searched the second way.
+    seed : int, default 0
+        Random seed of the samples and of the folds.
+    **reading
+        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``,
+        ``ignore_label``, ``scale``, ``invalid``.
+
+    Returns
+    -------
+    Groups
+        ``items``, each with its ``rule``, ``rows``, ``effect`` in log-odds and its ``cost`` (larger is worse);
+        ``p_value`` (is any group wrong?); ``gain`` of correcting the groups, cross-fitted (larger is better);
+        ``detectable_bias`` in log-odds (smaller is better).
+
+    Raises
+    ------
+    InputError
+        For invalid input, with the rows (counted from 0) and the remedy; for a column that holds the outcomes, one of
+        another length, and too many columns.
+
+    Notes
+    -----
+    The curve that all rows share, q, is a logistic regression on functions of the log-odds s. With v = q (1 - q) and g
+    the rows of a rule, its scores are ::
+
+        S = sum_g (y - q),   S' = sum_g s (y - q), less its regression on S
+
+    whose variances V after projection on the curve's functions are known. Evidence is -ln of the p-value of the signed
+    root of the deviance of a scaled Poisson variable that has this variance and third moment. 199 samples of outcomes
+    from q, on at most 20,000 rows, tell how large the largest evidence gets by chance: a Gumbel distribution for rules
+    of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
+    rule needs 20 rows, 1% of the rows, an information sum_g v of 5 and at most half of all of it.
+
+    The interval of an effect is the estimate plus or minus its standard error times the |z| that the largest of all
+    rules exceeds by chance with a probability of 5%. With clusters standard errors are those of independent rows times
+    the root of the rule's variance factor. The shrunken effect is the most likely one given that |z| exceeded that
+    limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
+    (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
+    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
+    than two classes both are its ``"logistic"`` map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unperplexed as up
+    >>> rng = np.random.default_rng(0)
+    >>> age, log_odds = rng.integers(18, 80, 2000), rng.normal(size=2000)
+    >>> ill = rng.random(2000) < 1 / (1 + np.exp(-log_odds - np.where(age >= 60, 1.2, 0)))
+    >>> found = up.find_groups(ill, 1 / (1 + np.exp(-log_odds)), among={"age": age, "height": rng.normal(170, 9, 2000)})
+    >>> [(item.rule, item.rows) for item in found.items]
+    [('age >= 60', 667)]
+    """
+    if is_predictive(y_prob):
+        raise InputError("y_prob: groups are searched for class probabilities, not for predictive distributions.")
+    if y_prob is None:
+        raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
+    check_indexes(y_true=y_true, y_prob=y_prob, among=among)
+    forecasts, _, dependence = read_rows(y_true, y_prob, reading, among, "among")
+    return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
+
+
+class _Event(NamedTuple):
+    """What is searched: whether a class happens, or the most probable one."""
+
+    label: Label | None
+    rows: SearchedRows
+    places: Ints
+    """Class of each row that the event is about."""
+
+
+def groups_of_rows(
+    stream: Iterable[tuple[Forecasts, Any]], dependence: DependenceSearch, max_groups: int, view: str, seed: int
+) -> Groups:
+    """Search rows, which come part by part with their columns.
+
+    Parameters
+    ----------
+    stream : iterable of (Forecasts, mapping of columns)
+    dependence : DependenceSearch
+        What was found of the rows' dependence.
+    max_groups, view, seed
+        As in `find_groups`.
+    """
+    check_choice("view", view, ("each-class", "top-label"))
+    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
+    rows, values, notes = _gathered(stream)
+    columns, warnings = list[Column](), list[str]()
+    for name, each in values.items():
+        made = [*columns_of_values(name, each)]
+        columns += made
+        warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
+    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
+    if events[0].label is None:
+        columns += columns_of_values(
+            "predicted class", np.array([str(label) for label in rows.labels])[events[0].places]
+        )
+    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
+    search = Search([*columns, *bare], most, len(events), seed)
+    found = [search.found(event.rows, event.label) for event in events]
+    clusters = None if rows.cluster is None else np.unique(rows.cluster).size
+    if clusters is not None and clusters < _CLUSTERS_KNOWN:
+        warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
+    items, first = tuple(group for of in found for group in of.groups), events[0].rows
+    return Groups(
+        items=items,
+        p_value=min(of.p_value for of in found),
+        rules_searched=sum(of.chance.rules for of in found),
+        columns=tuple(column.name for column in columns),
+        gain=_gain(rows, events, found, search) if items else None,
+        detectable_bias=max(of.detectable for of in found),
+        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
+        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if len(events) == 1 else math.nan,
+        observed=float(np.average(first.y, weights=first.w)) if len(events) == 1 else math.nan,
+        n_rows=len(rows.truth),
+        labels=rows.labels,
+        dependence=dependence,
+        n_clusters=clusters,
+        notes=notes,
+        warnings=tuple(warnings),
+        seed=seed,
+    )
+
+
+def _events(rows: GroupRows, view: str) -> list[_Event]:
+    """Return the second of two classes, each of more, or the most probable one."""
+    log_p, classes = np.asarray(rows.log_p, dtype=np.float64), len(rows.labels)
+    top = classes > 2 and view == "top-label"
+    asked = [None] if top else rows.labels[-1:] if classes == 2 else rows.labels
+    return [_event(rows, log_p, label, log_p.argmax(axis=1) if top else None) for label in asked]
+
+
+def _event(rows: GroupRows, log_p: Floats, label: Label | None, top: Ints | None) -> _Event:
+    """Return an event, with log-odds that are finite: at most as large as so many rows may tell."""
+    n, each = len(log_p), np.arange(len(log_p))
+    places = np.full(n, rows.labels.index(label)) if top is None else top
+    others = log_p.copy()
+    others[each, places] = -np.inf
+    farthest = -float(logit(0.01 / n))
+    s = np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest)
+    happened = (rows.truth == places).astype(np.float64)
+    return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
+
+
+def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
+    """Measure the gain of correcting the groups, by searches without each fold."""
+
+    def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
+        """By one map of all rows, and with the groups corrected before it."""
+        moved = np.array(rows.log_p, dtype=np.float64)
+        for event, of in zip(events, of_events, strict=True):
+            moved[np.arange(len(moved)), event.places] += of.corrected(search.columns, event.rows.s)
+        moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
+        both, settings = [], FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, search.seed)
+        for each in (rows, replace(rows, log_p=moved)):
+            q = each.some(fitted).state(settings).of_log_probabilities(each.log_p[held_out])
+            both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
+        return np.stack(both)
+
+    def held_out(out: Bools) -> Floats:
+        without = replace(search, columns=[column.at(~out) for column in search.columns])
+        of_events = [without.found(e.rows.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)]
+        return losses(of_events, ~out, out)
+
+    every = np.ones(len(rows.truth), dtype=np.bool_)
+    gained = cross_fitted(rows, search.seed, held_out, losses(found, every, every))
+    return None if gained is None else gained[0]
+
+
+def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
+    """Read rows of positive weight, all of one group, and the columns among which groups are searched."""
+    columns: dict[str, list[NDArray[Any]]] = {}
+    notes = [Notes()]
+
+    def without_columns() -> Iterator[tuple[Forecasts, Any]]:
+        for forecasts, among in stream:
+            given = _checked(among, forecasts.n_rows)
+            for block in forecasts.blocks():
+                notes.append(block.notes)
+                places = np.searchsorted(forecasts.index, block.weighing.index)
+                for name, values in given.items():
+                    columns.setdefault(name, []).append(values[places])
+            yield forecasts, np.zeros(forecasts.n_rows, np.int64)
+
+    rows = gathered_groups(without_columns())
+    return rows, {name: np.concatenate(parts) for name, parts in columns.items()}, sum(notes, start=Notes())
+
+
+def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
+    """Return columns as arrays, by name: each has a value for every row."""
+    columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
+    for name, values in columns.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched. Choose among them.")
+    return columns
+
+
+def _remark(column: Column, truth: Ints) -> str:
+    """Say what is to be known of a column: that no rule asks for it, or that it tells the outcome; "" for nothing.
+
+    Parameters
+    ----------
+    column : Column
+    truth : array of int, shape (n,)
+        Class of each row.
+
+    Raises
+    ------
+    InputError
+        For a column that holds the outcomes.
+    """
+    there = ~np.isnan(column.values)
+    values, observed = column.values[there], truth[there]
+    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if not distinct.size:
+        return "is missing in all rows, so that no rule asks for it"
+    both = np.unique(number * (int(truth.max()) + 1) + observed).size
+    if both == distinct.size == np.unique(truth).size > 1:
+        raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
+    numbers = column.categories is None
+    if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
+        many = f"holds {distinct.size:,} different texts, each in less than 1% of the rows"
+        return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
+    happened = observed == truth.max()
+    if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
+        return "alone orders the outcomes (AUC above 0.99). A column that is known only afterwards names useless groups"
+    if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
+        return "has another number in each row, as identifiers have; a rule can only ask for ranges of them"
+    return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""
+
+
+def _auc(number: Ints, happened: Bools, *, ordered: bool) -> float:
+    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened."""
+    positive = np.bincount(number, happened)
+    negative = np.bincount(number) - positive
+    order = np.arange(positive.size) if ordered else np.argsort(positive / (positive + negative))
+    below = np.cumsum(negative[order]) - negative[order] / 2
+    auc = float(positive[order] @ below) / max(float(positive.sum() * negative.sum()), 1.0)
+    return max(auc, 1 - auc) if positive.any() and negative.any() else 0.0

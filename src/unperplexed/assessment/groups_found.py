@@ -1,0 +1,72 @@
+"""Groups: the result of a search for groups of rows in which forecasts are wrong."""
+
+from __future__ import annotations
+
+from .._lib.dataclasses import dataclass
+from .._lib.formatting import number_of
+from .._version import __version__
+from ..calibration.dependence_search import DependenceSearch
+from ..calibration.where.naming import FoundGroup
+from ..forecasts.forecasts import Notes
+from ..forecasts.labels import Label
+from ..recalibration.gain import Gain
+from ..report.result import JsonResult
+
+
+@dataclass(frozen=True)
+class Groups(JsonResult):
+    """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
+
+    ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
+    """
+
+    items: tuple[FoundGroup, ...]
+    """In the order in which they were found, of each class the clearest first. They may overlap."""
+    p_value: float
+    """Of the clearest rule, adjusted for all of them: is any group wrong?"""
+    rules_searched: int
+    columns: tuple[str, ...]
+    """Columns whose conditions were searched."""
+    gain: Gain | None
+    """Gain in log loss if the groups are corrected beside the error that all rows share, on rows held out of the whole
+    search. None where no group is found, and for fewer than 100 rows or 10 clusters."""
+    detectable_bias: float
+    """Bias in log-odds, of a tenth of the rows, that is found with a probability of 80%."""
+    p_value_all: float
+    """p-value of the test whether all rows together are calibrated, as `diagnose` makes it."""
+    mean_predicted: float
+    observed: float
+    """Mean prediction and observed frequency of all rows, of the class or the most probable one; NaN where each class
+    has its own."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    dependence: DependenceSearch
+    n_clusters: int | None
+    notes: Notes
+    """What was left out or rescaled on the way in."""
+    warnings: tuple[str, ...]
+    seed: int
+    version: str = __version__
+
+    def __bool__(self) -> bool:
+        """Whether a group is found."""
+        return self.found
+
+    @property
+    def found(self) -> bool:
+        """Whether a group is found."""
+        return bool(self.items)
+
+    @property
+    def gain_interval(self) -> tuple[float, float] | None:
+        """95% confidence interval of the gain."""
+        return None if self.gain is None else self.gain.interval
+
+    @property
+    def miscalibrated(self) -> bool:
+        """Whether all rows together are miscalibrated, at 5%."""
+        return self.p_value_all < 0.05
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        return f"<Groups: {number_of(len(self.items), 'group')} among {number_of(self.n_rows, 'row')}>"

@@ -1,0 +1,144 @@
+"""How large the best rule's evidence gets by chance: one test for all rules, by outcomes drawn from the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._lib.dataclasses import dataclass
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from .rules import Moments, Pair, Scores, root
+
+SAMPLES, _ROWS, _CLUSTERS, _FARTHEST = 199, 20_000, 200, 8.0
+"""Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; and the standard errors of
+a score that is looked at in any case."""
+
+Widths = Mapping[Pair, tuple[Floats, Floats]]
+"""Factors of the variances of bias and slope scores for dependence within clusters; empty for independent rows."""
+
+
+def evidence(z: AnyFloats) -> Floats:
+    """Return -ln of the two-sided p-value of |z|, as if it were the only test."""
+    from scipy.special import log_ndtr
+
+    return np.asarray(-np.log(2) - log_ndtr(-np.abs(z)))
+
+
+class Gumbel(NamedTuple):
+    """Distribution of a maximum, fitted by L-moments (Hosking 1990)."""
+
+    location: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, x: Floats) -> Gumbel:
+        """Fit along the last axis."""
+        x, n = np.sort(x, axis=-1), x.shape[-1]
+        spread = 2 * (x * np.arange(n)).sum(axis=-1) / (n * (n - 1)) - x.mean(axis=-1)
+        scale = np.maximum(spread / np.log(2), 1e-6)
+        return cls(x.mean(axis=-1) - np.euler_gamma * scale, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """Distribution of the largest evidence in four classes of rules: of one or two conditions, by bias or slope."""
+
+    each: Gumbel
+    """(2, 2): one or two conditions, bias or slope."""
+    best: Gumbel
+    """Of the largest of the four, standardized."""
+    widths: Widths
+    rules: int
+    """Rules that were searched."""
+
+    def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
+        """Return p-values of evidence, adjusted for all rules of all classes."""
+        x = (x - self.each.location[two, slope]) / self.each.scale[two, slope]
+        return np.asarray(-np.expm1(-np.exp((self.best.location - x) / self.best.scale)))
+
+    def critical(self, two: int, slope: int, level: float) -> float:
+        """Return the |z| that the largest of all rules exceeds by chance with the probability ``level``."""
+        from scipy.special import ndtri_exp
+
+        u = float(self.best.location - self.best.scale * np.log(-np.log1p(-level)))
+        return float(-ndtri_exp(-(self.each.location[two, slope] + self.each.scale[two, slope] * u) - np.log(2)))
+
+
+def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) -> Chance:
+    """Draw outcomes from the common curve and take the largest evidence of each class of rules.
+
+    Parameters
+    ----------
+    scores : Scores
+        Against the common curve alone.
+    rng : Generator
+    samples : int
+    """
+    n, widths = len(scores.q), dict[Pair, tuple[Floats, Floats]]()
+    if scores.rows.cluster is None:
+        rows = rng.choice(n, _ROWS, replace=False) if n > _ROWS else np.arange(n)
+        drawn = rng.random((len(rows), samples)) < scores.q[rows, None]
+    else:
+        rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
+    share, most = len(rows) / n, np.zeros((2, 2, samples))
+    r = scores.project((scores.rows.w[rows, None] * (drawn - scores.q[rows, None])).T, rows, share).T
+    for pair, both in scores.scores(_values(scores, r, rows), rows):
+        for slope, score in enumerate(both):
+            wide = widths[pair][slope] if widths else 1.0
+            _raise(most[:, slope], score, scores.of[pair].kinds[slope].times(wide * share))
+    x = evidence(most)
+    each = Gumbel.of(x)
+    best = Gumbel.of(((x - each.location[..., None]) / each.scale[..., None]).max(axis=(0, 1)))
+    return Chance(each, best, widths, scores.n_rules)
+
+
+def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
+    """Return residuals and these times the log-odds, in single precision, which chance is known in."""
+    narrow = r.astype(np.float32)
+    return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
+
+
+def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
+    """Raise the largest |root| of rules of one and of two conditions, (2, samples), by those of two columns.
+
+    Roots are taken only of scores that may be the largest: those in standard errors, times the largest factor by which
+    the root may exceed them.
+    """
+    v, third, fine = moments
+    u = -np.clip(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
+    factor = np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u
+    bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
+    for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
+        may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
+        of_rules = Moments(v[part][may[:2]], third[part][may[:2]], fine[part][may[:2]])
+        np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rules)))
+
+
+def _in_clusters(
+    scores: Scores, cluster: Ints, rng: np.random.Generator, samples: int
+) -> tuple[Ints, Bools, dict[Pair, tuple[Floats, Floats]]]:
+    """Draw outcomes of whole clusters: a row shares its cluster's number with a probability, or has its own.
+
+    The probability is the square root of the correlation within clusters, which is estimated by moments. Variances have
+    a factor, as seen in residuals with random signs of clusters, or as the correlation lets expect.
+    """
+    g, n = int(cluster.max()) + 1, len(scores.q)
+    rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
+    each, share = (scores.r, np.sqrt(scores.variance)), len(rows) / n
+    excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each]
+    correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.x), 1), 0, 1))
+    signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
+    both = [scores.scores(_values(scores, signs[of] * f[rows, None], rows), rows) for f in each]
+    widths = {}
+    for (pair, seen), (_, full) in zip(*both, strict=True):
+        factors = (
+            [(z.astype(np.float64) ** 2).mean(axis=-1) / (share * moments.variance) for z in (a, b)]
+            for a, b, moments in zip(seen, full, scores.of[pair].kinds, strict=True)
+        )
+        bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (b - 1))) for a, b in factors)
+        widths[pair] = bias, slope
+    shared, own = rng.random((2, len(rows), samples))
+    u = np.where(shared < np.sqrt(correlation), rng.random((g, samples))[of], own)
+    return rows, u < scores.q[rows, None], widths

@@ -1,0 +1,203 @@
+"""Columns as conditions: ranges of numbers and dates, one or two categories, and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..._lib.dataclasses import dataclass, field, replace
+from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
+
+CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
+"""Quantiles at which numbers are cut. They are finer in the tails, where a group may be small."""
+
+_CATEGORIES, _UNITED, _LARGE, _LARGEST = 20, 10, 0.1, 1e300
+"""Most frequent categories that are conditions; categories up to which two of them together are one; the share of the
+rows from which "is not" is one; and what an infinite number counts as."""
+
+_DATES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"
+"""How texts may write dates."""
+
+
+@dataclass(frozen=True)
+class Condition(ByValue):
+    """What a rule asks of one column."""
+
+    column: str
+    low: float | None = None
+    """Numbers from here on, of dates seconds since 1970; None without a limit."""
+    high: float | None = None
+    """Numbers below."""
+    values: tuple[str, ...] = ()
+    """Any of these categories."""
+    negated: bool = False
+    """Whether it asks for all other categories instead, unseen and missing ones too."""
+    missing: bool = False
+    """Whether it asks for missing values."""
+    date: bool = False
+
+    @property
+    def text(self) -> str:
+        """The condition as it is printed."""
+        if self.missing:
+            return f"{self.column} is missing"
+        if self.values:
+            return f"{self.column} {'is not' if self.negated else '='} {' or '.join(self.values)}"
+        low, high = ("" if end is None else self._end(end) for end in self.ends)
+        if not high:
+            return f"{self.column} >= {low}"
+        return f"{low} <= {self.column} < {high}" if low else f"{self.column} < {high}"
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Its lower and its upper end."""
+        return self.low, self.high
+
+    def _end(self, end: float) -> str:
+        if not self.date:
+            return f"{end:.12g}"
+        return str(np.datetime64(int(end), "s").item()).removesuffix(" 00:00:00")
+
+    def moved(self, end: int, to: float | None) -> Condition:
+        """Return it with another lower (0) or upper (1) end."""
+        return replace(self, high=to) if end else replace(self, low=to)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column in bins, and all conditions on it. The first of them, None, is fulfilled by all rows."""
+
+    name: str
+    values: Floats
+    """Numbers, seconds of dates, or places of categories; NaN where they are missing."""
+    categories: tuple[str, ...] | None = None
+    """None for numbers and dates."""
+    date: bool = False
+    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Bin of each row."""
+    conditions: tuple[Condition | None, ...] = (None,)
+    sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
+    """Whether a condition, one a row, holds in a bin."""
+
+    def in_bins(self, codes: Ints, asked: Sequence[Condition], sets: Sequence[Sequence[bool]], bins: int) -> Column:
+        """Add bins, of which the last is of missing values, and what may be asked of them."""
+        conditions, missing = (None, *asked, Condition(self.name, missing=True)), [False] * (bins - 1) + [True]
+        every = np.array([[True] * bins, *sets, missing], dtype=np.float32)
+        return replace(self, codes=codes, conditions=conditions, sets=every)
+
+    def at(self, rows: Ints | Bools) -> Column:
+        """Return it for some of the rows."""
+        return replace(self, values=self.values[rows], codes=self.codes[rows])
+
+    def holds(self, condition: Condition) -> Bools:
+        """Whether rows fulfil a condition."""
+        if self.categories is not None and not condition.missing:
+            named = [self.categories.index(value) for value in condition.values]
+            return np.asarray(np.isin(self.values, named) != condition.negated)
+        if condition.missing:
+            return np.asarray(np.isnan(self.values))
+        low, high = condition.ends
+        within = ~np.isnan(self.values) if low is None else self.values >= low
+        return np.asarray(within if high is None else within & (self.values < high))
+
+    @cached_property
+    def known(self) -> tuple[Floats, Floats]:
+        """Numbers that are there, sorted, and the distinct ones among them."""
+        found = np.sort(self.values[~np.isnan(self.values)])
+        return found, found[np.append(True, found[1:] != found[:-1])] if found.size else found
+
+    def cuts_at(self, near: Floats) -> Floats:
+        """Return the roundest numbers above the next smaller values and at most these: the same rows are below."""
+        distinct = self.known[1]
+        between = (distinct[np.searchsorted(distinct, cut) - 1 :][:2].tolist() for cut in near if cut > distinct[0])
+        return np.unique([(_round_date if self.date else _round_number)(low, high) for low, high in between])
+
+    def cuts_near(self, end: float, steps: int) -> Floats:
+        """Return numbers within the neighbouring bins of an end of a condition, to which it may be moved."""
+        known = self.known[0]
+        at = np.searchsorted(known, end) / len(known)
+        low = max([0.01, *(q for q in CUTS if q < at - 0.01)])
+        high = min([0.99, *(q for q in CUTS if q > at + 0.01)])
+        return self.cuts_at(np.unique(np.quantile(known, np.linspace(low, high, steps + 1), method="higher")))
+
+
+def _round_number(low: float, high: float) -> float:
+    digits = range(int(-np.floor(np.log10(high - low))) - 1, 17)
+    rounded = (float(np.floor(high * 10.0**each) / 10.0**each) for each in digits)
+    return next((found for found in rounded if low < found <= high), high)
+
+
+def _round_date(low: float, high: float) -> float:
+    date = np.datetime64(int(high), "s")
+    units = (float(date.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64)) for unit in "YMDhm")
+    return next((found for found in units if low < found <= high), high)
+
+
+def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
+    """Bin a column, and of dates their month and weekday too.
+
+    Parameters
+    ----------
+    name : str
+    values : array of shape (n,)
+        Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these.
+    """
+    series = _series(values)
+    if series.dtype.is_numeric():
+        yield _of_numbers(Column(name, series.cast(pl.Float64).fill_null(np.nan).clip(-_LARGEST, _LARGEST).to_numpy()))
+    elif series.dtype.is_temporal():
+        seconds = series.dt.epoch("s").cast(pl.Float64).fill_null(np.nan).to_numpy()
+        yield _of_numbers(Column(name, seconds, date=True))
+        for part, form in (("month", "%B"), ("weekday", "%A")):
+            yield _of_categories(f"{part} of {name}", series.dt.strftime(form))
+    else:
+        yield _of_categories(name, series.cast(pl.String))
+
+
+def _series(values: NDArray[Any]) -> pl.Series:
+    """Read what all values are: numbers, dates, or texts."""
+    if values.dtype.kind == "M":
+        return pl.Series(values.astype("M8[ms]"))
+    series = pl.Series(values.tolist() if values.dtype.kind in "OUS" else values, strict=False)
+    if series.dtype != pl.String:
+        return series.cast(pl.Float64) if series.dtype == pl.Null else series
+    series = series.replace("", None)
+    tried = series.cast(pl.Float64, strict=False), *(series.str.to_datetime(form, strict=False) for form in _DATES)
+    return next((each for each in tried if each.null_count() == series.null_count()), series)
+
+
+def _of_numbers(column: Column) -> Column:
+    known, distinct = column.known
+    few = len(distinct) <= len(CUTS) + 1
+    cuts = column.cuts_at(distinct if few else np.quantile(known, CUTS, method="higher"))
+    m, ends = len(cuts) + 1, [None, *cuts.tolist(), None]
+    ranges = [(a, b) for b in range(m + 1) for a in range(b) if b - a < m]
+    conditions = [Condition(column.name, ends[a], ends[b], date=column.date) for a, b in ranges]
+    sets = [[a <= k < b for k in range(m + 1)] for a, b in ranges]
+    codes = np.where(np.isnan(column.values), m, np.searchsorted(cuts, column.values, side="right"))
+    return column.in_bins(codes, conditions, sets, m + 1)
+
+
+def _of_categories(name: str, texts: pl.Series) -> Column:
+    """Bin categories: the most frequent, then others, and missing ones."""
+    names = texts.drop_nulls().unique().sort()
+    values = texts.cast(pl.Enum(names)).to_physical().cast(pl.Float64).fill_null(np.nan).to_numpy()
+    there, categories = ~np.isnan(values), tuple(names.to_list())
+    counts = np.bincount(values[there].astype(np.int64), minlength=len(categories))
+    order = np.argsort(-counts, kind="stable")
+    m, place = min(order.size, _CATEGORIES), np.empty(order.size, dtype=np.int64)
+    place[order] = np.minimum(np.arange(order.size), m)
+    codes = np.full(values.size, m + 1)
+    codes[there] = place[values[there].astype(np.int64)]
+    two = [(a, b) for a in range(m) for b in range(a)] if 3 < m <= _UNITED else []
+    large = [(a,) for a in range(m) if m > 2 and counts[order[a]] >= _LARGE * values.size]
+    asked = [(each, False) for each in [*((a,) for a in range(m)), *two]] + [(each, True) for each in large]
+    sets = [[(k in each) != negated for k in range(m + 2)] for each, negated in asked]
+    named = [(tuple(categories[order[a]] for a in each), negated) for each, negated in asked]
+    conditions = [Condition(name, values=those, negated=negated) for those, negated in named]
+    return Column(name, values, categories).in_bins(codes, conditions, sets, m + 2)

@@ -1,0 +1,270 @@
+"""Naming: significant rules one after another, each the clearest beside those named before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._lib.dataclasses import dataclass, replace
+from ..._lib.elementary import expit
+from ..._lib.typing import Bools, ByValue, Floats
+from ...forecasts.labels import Label
+from .chance import Chance, evidence, simulated
+from .conditions import Column, Condition
+from .rules import MOST_SHARE, Model, Scores, SearchedRows, root
+
+LEVEL, MOST = 0.05, 6
+"""Level of all rules together, and groups at most."""
+
+_STEPS, _BETTER, _TRIM, _NEEDED = 16, 0.02, 0.3, 1.0
+"""Places to which a bound may move; standard errors by which a bound is better there, and that one must add; and the
+log-likelihood that a condition must add."""
+
+Rule = Mapping[int, Condition]
+"""A condition on each of one or two columns, by their places."""
+
+
+@dataclass(frozen=True)
+class FoundGroup(ByValue):
+    """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
+
+    rule: str
+    """The conditions as text, such as "age >= 34 and priors < 7"."""
+    conditions: tuple[Condition, ...]
+    """One or two; those of both columns hold in all rows of the group."""
+    error: str
+    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
+    label: Label | None
+    """Class that the forecasts are about: the second of two; None for the most probable class."""
+    rows: int
+    mean_predicted: float
+    """Mean prediction as it came."""
+    mean_recalibrated: float
+    """Mean prediction after the curve that all rows share."""
+    observed: float
+    """Observed frequency."""
+    effect: float
+    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
+    effect_interval: tuple[float, float]
+    """95% confidence interval of the effect, valid for all rules at once and so after the search."""
+    effect_shrunken: float
+    """The effect that is most likely given that the rule was significant."""
+    cost: float
+    """What the shrunken effect gains on the rows searched after the groups before it, in nats a row of all. Larger is
+    worse."""
+    p_adjusted: float
+    """p-value, adjusted for all rules that were searched."""
+
+
+class _Named(NamedTuple):
+    """A rule that was named."""
+
+    rule: Rule
+    slope: int
+    two: int
+    """Whether the rule of the dictionary had two conditions."""
+    evidence: float
+    width: float
+    """Factor of its variance for dependence."""
+    gained: float = 0.0
+    """In log-likelihood, as it was named."""
+
+
+Correction = tuple[Rule, float, float, float]
+"""What is added to the log-odds of a rule's rows: a bias, a slope, and the log-odds about which it turns."""
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    groups: tuple[FoundGroup, ...]
+    corrections: tuple[Correction, ...]
+    """Of the groups, shrunken."""
+    chance: Chance
+    p_value: float
+    """Of the clearest rule: is any group wrong?"""
+    detectable: float
+    """Bias in a tenth of the rows that is found with a probability of 80%."""
+
+    def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
+        """Return what the groups add to log-odds."""
+        each = (rows_of(columns, rule) * (bias + slope * (s - about)) for rule, bias, slope, about in self.corrections)
+        return np.asarray(sum(each, start=np.zeros_like(s)))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """How an event's rows are searched.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        At least two; a bin alone is a column without conditions.
+    most : int
+        Groups at most.
+    events : int
+        How many are searched, which share the level.
+    seed : int
+    """
+
+    columns: Sequence[Column]
+    most: int = MOST
+    events: int = 1
+    seed: int = 0
+
+    def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
+        """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
+        common = model = Model.of(rows)
+        level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
+        while True:
+            scores = Scores(self.columns, model)
+            chance = chance or simulated(scores, np.random.default_rng(self.seed))
+            clearest, p = _clearest(scores, chance, level)
+            p_value = p_value if named else p
+            if clearest is None:
+                break
+            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope))
+            larger = model.with_group(rows_of(self.columns, rule), bool(clearest.slope))
+            named.append(clearest._replace(rule=rule, gained=model.loss - larger.loss))
+            model = larger
+            if len(named) == self.most:
+                break
+        model, named = _without_needless(self.columns, model, named)
+        described = [*self._groups(common, model, named, chance, label)]
+        q = expit(common.log_odds)
+        effect = np.mean([of[0].mean() for of in chance.widths.values()] or [1.0])  # of dependence, on average
+        information = float((rows.w**2 * q * (1 - q)).sum() / effect)
+        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
+        p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
+        return Found(groups, corrections, chance, p_value, float(detectable))
+
+    def _groups(
+        self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
+    ) -> Iterator[tuple[FoundGroup, Correction]]:
+        """Describe groups by weighted means of their rows and by their effects."""
+        rows, theta, at = model.rows, model.fit.theta, common.common
+        errors = model.errors
+        for each in named:
+            inside, last = rows_of(self.columns, each.rule), at + each.slope
+            critical, effect = chance.critical(each.two, each.slope, LEVEL / self.events), float(theta[last])
+            error = float(errors[last]) * float(np.sqrt(each.width))
+            kept = shrunk(effect / error, critical)
+            q = expit(common.log_odds)
+            predicted, recalibrated, observed = (
+                float(np.average(x[inside], weights=rows.w[inside])) for x in (expit(rows.s), q, rows.y)
+            )
+            conditions, n = tuple(each.rule.values()), int(np.count_nonzero(inside))
+            rule, kind = " and ".join(one.text for one in conditions), "confidence" if each.slope else "bias"
+            interval = effect - critical * error, effect + critical * error
+            cost = each.gained / len(rows.s) * kept**2
+            p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
+            found = predicted, recalibrated, observed, effect, interval, effect * kept, cost, p
+            correction = each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+            yield FoundGroup(rule, conditions, kind, label, n, *found), correction
+            at = last + 1
+
+
+def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
+    """Which rows fulfil all conditions."""
+    every = np.ones(len(columns[0].codes), dtype=np.bool_)
+    return np.asarray(np.logical_and.reduce([every, *(columns[at].holds(condition) for at, condition in rule.items())]))
+
+
+def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
+    """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
+    best, most, least = None, 0.0, 1.0
+    for pair, both in scores.scores(scores.scored):
+        for slope, score in enumerate(both):
+            wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
+            x = evidence(root(score[..., 0], scores.of[pair].kinds[slope].times(wide)))
+            two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in x.shape))
+            adjusted = chance.adjusted(x, two, slope)
+            least = min(least, float(adjusted.min()))
+            surplus = np.where(adjusted < level, np.maximum(x - chance.each.location[two, slope], 1e-9), 0.0)
+            at: Any = np.unravel_index(int(np.argmax(surplus)), surplus.shape)
+            if surplus[at] > most:
+                rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
+                most, best = float(surplus[at]), _Named(rule, slope, int(two[at]), float(x[at]), float(wide[at]))
+    return best, least
+
+
+def _worse_side(scores: Scores, rule: Rule) -> Rule:
+    """Of a condition and its complement, which have the same score, take the one that is further off a row."""
+    if len(rule) > 1:
+        return rule
+    [(at, condition)], column = rule.items(), scores.columns[next(iter(rule))]
+    empty = np.bincount(column.codes, minlength=column.sets.shape[1]) == 0
+    own = column.sets[column.conditions.index(condition)]
+    opposite = ((column.sets + own == 1) | empty).all(axis=1)
+    sides = [condition, *(c for c, other in zip(column.conditions, opposite, strict=True) if other and c)]
+    return {at: max(sides, key=lambda c: scores.rows.at(column.holds(c)).error) if len(sides) > 1 else condition}
+
+
+def _sharpened(scores: Scores, rule: Rule, slope: bool) -> Rule:
+    """Move each bound of a number within the neighbouring bins to the largest score; drop bounds that add little."""
+
+    def strength(rule: Rule) -> float:
+        inside = rows_of(scores.columns, rule)
+        return float(scores.strength(scores.sums(inside, np.zeros(len(inside), np.int64))[0], slope))
+
+    best = strength(rule)
+    ends = [(at, end) for at, c in rule.items() for end in (0, 1) if c.ends != (None, None)]
+    for at, end in ends * 2:
+        for cut, z in _moved(scores, rule, at, end, slope):
+            if z > best + _BETTER:
+                best, rule = z, {**rule, at: rule[at].moved(end, cut)}
+    for at, end in ends:
+        if at in rule and rule[at].ends[end] is not None:
+            new = _opened(rule, at, end)
+            if new and strength(new) > best - _TRIM:
+                rule = new
+    return rule
+
+
+def _opened(rule: Rule, at: int, end: int) -> Rule:
+    """Return the rule without an end of a condition, and without the condition if that was its only one."""
+    wider = rule[at].moved(end, None)
+    return {k: c for k, c in {**rule, at: wider}.items() if k != at or c.ends != (None, None)}
+
+
+def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterator[tuple[float, float]]:
+    """Yield places to which an end of a condition may be moved, and the strength of the rule with each."""
+    column, here, other = scores.columns[at], rule[at].ends[end], rule[at].ends[1 - end]
+    if here is None:
+        return
+    cuts = column.cuts_near(here, _STEPS)
+    if other is not None:
+        cuts = cuts[cuts > other] if end else cuts[cuts < other]
+    inside = ~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end))
+    code = np.where(inside, np.searchsorted(cuts, column.values, side="right"), len(cuts))
+    below = np.cumsum(scores.sums(inside, code), axis=0)
+    found = scores.strength(below[:-1] if end else below[-1] - below[:-1], slope)
+    yield from zip(cuts.tolist(), found.tolist(), strict=True)
+
+
+def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_Named]) -> tuple[Model, list[_Named]]:
+    """Leave out conditions of biases that the other groups have made needless."""
+    place, found = model.common, []
+    for group in named:
+        for at in group.rule if len(group.rule) > 1 and not group.slope else ():
+            rule = {k: c for k, c in group.rule.items() if k != at}
+            inside = rows_of(columns, rule)
+            other = replace(model, basis=np.insert(np.delete(model.basis, place, 0), place, inside, 0))
+            if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
+                model, group = other, group._replace(rule=rule)  # noqa: PLW2901
+                break
+        found.append(group)
+        place += 1 + group.slope
+    return model, found
+
+
+def shrunk(z: float, critical: float) -> float:
+    """Return the share of z that is most likely its mean given that |z|, the largest of many, exceeded a limit."""
+    from scipy.special import log_ndtr
+
+    mean = np.linspace(0, abs(z), 400)
+    chosen = np.logaddexp(log_ndtr(mean - critical), log_ndtr(-critical - mean))
+    return float(mean[np.argmax(-((abs(z) - mean) ** 2) / 2 - chosen)] / abs(z))

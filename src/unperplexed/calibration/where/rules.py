@@ -1,0 +1,263 @@
+"""Scores of all rules of one and two conditions at once, against the error that all rows share and the groups named.
+
+They are sums over the rows of two-way tables of columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..._lib.dataclasses import dataclass, replace
+from ..._lib.elementary import expit
+from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from ...kernels.pair_tables import pair_tables
+from ...maps.cells import Counts, Directions, fitted_cells
+from ...maps.fit import Fit, Prior
+from ...statistics.definite import Factored, definite, product
+from ..diagnosis.gate import columns, orthonormal
+from .conditions import Column
+
+LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5.0, 0.5, 0.1
+"""What a rule needs: rows, their share of all, information, at most such a share of all information, and what is left
+of its own information beside the functions that were fitted."""
+
+_MOMENT_ROWS = 200_000
+"""Rows of which the known variances are taken; of more rows a random sample."""
+
+Pair = tuple[int, int]
+"""Places of two columns."""
+
+
+_WIDTH = math.sqrt(10)
+"""Standard deviation of the prior of a group's bias or slope."""
+
+_INFORMATION_EACH, _CLUSTERS_EACH = 10, 10
+"""Information, and clusters, that each function of the common curve needs."""
+
+
+class SearchedRows(NamedTuple):
+    """Rows of one event, such as a class."""
+
+    s: Floats
+    """Finite log-odds of the event."""
+    y: Floats
+    """1 where it occurred."""
+    w: Floats
+    """Weights, scaled so that their sum is the number of rows of equal weight that tell as much."""
+    cluster: Ints | None = None
+    """Number of each row's cluster, from 0."""
+    weighted: bool = False
+
+    @classmethod
+    def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
+        """Scale the weights and number the clusters, if there are any."""
+        w = np.ones(len(s)) if weight is None else weight * (weight.sum() / float(product(weight, weight)))
+        number = None if cluster is None else np.unique(cluster, return_inverse=True)[1]
+        return cls(s, y, w, number, weight is not None)
+
+    def at(self, rows: Ints | Bools) -> SearchedRows:
+        """Select rows."""
+        cluster = None if self.cluster is None else self.cluster[rows]
+        return SearchedRows.of(self.s[rows], self.y[rows], self.w[rows] if self.weighted else None, cluster)
+
+    def fitted(self, basis: Floats, common: int) -> Fit:
+        """Fit coefficients of functions, one a row, of which so many have no prior."""
+        names = [str(at) for at in range(len(basis))]
+        sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
+        return fitted_cells(Directions(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
+
+    @property
+    def error(self) -> float:
+        """What a bias and a slope of these rows alone would gain, in nats a row."""
+        fit = self.fitted(np.stack([np.ones_like(self.s), self.s]), 0)
+        loss = float(product(self.w, np.logaddexp(0, self.s) - self.y * self.s))
+        return (loss + fit.value - fit.penalty) / len(self.s)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Logistic regression on a curve that all rows share, without a prior, and on groups, with one."""
+
+    rows: SearchedRows
+    basis: Floats
+    """Functions of the log-odds, one a row, and then biases and slopes of groups."""
+    common: int
+    """How many are of the curve."""
+
+    @classmethod
+    def of(cls, rows: SearchedRows) -> Model:
+        """Begin with the curve that all rows share: as many functions of the log-odds as rows and clusters bear."""
+        values, entry = np.unique(rows.s, return_inverse=True)
+        v = np.bincount(entry, rows.w) * expit(values) * expit(-values)
+        found = orthonormal(columns(values, v), v)
+        few = math.inf if rows.cluster is None else int(rows.cluster.max()) // _CLUSTERS_EACH
+        curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / _INFORMATION_EACH, few))), entry]
+        return cls(rows, curve, len(curve))
+
+    def with_group(self, inside: Bools, slope: bool) -> Model:
+        """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
+        group, s = inside.astype(np.float64), self.rows.s
+        return replace(self, basis=np.vstack([self.basis, group, *([group * (s - s[inside].mean())] if slope else [])]))
+
+    @cached_property
+    def fit(self) -> Fit:
+        """The maximum of the penalized likelihood."""
+        return self.rows.fitted(self.basis, self.common)
+
+    @cached_property
+    def log_odds(self) -> Floats:
+        """Calibrated log-odds."""
+        return np.asarray(self.rows.s + product(self.fit.theta, self.basis))
+
+    @property
+    def loss(self) -> float:
+        """Minus the log-likelihood, with the prior's penalty, in nats."""
+        return self.fit.penalty - self.fit.value
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors of the coefficients; with weights those of independent rows, whatever they weigh."""
+        found = self.fit.at_maximum.covariance
+        if self.rows.weighted:
+            p = expit(self.log_odds)
+            found = found @ product(self.basis * (self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
+        return np.sqrt(np.diag(found))
+
+
+class Moments(NamedTuple):
+    """Of scores of rules, of independent rows if only the model's errors are there."""
+
+    variance: Floats
+    third: Floats
+    fine: Bools
+    """Whether the rule has what it needs."""
+
+    def times(self, factor: Floats | float) -> Moments:
+        """Return those of a part of the rows, or of rows that depend."""
+        return Moments(self.variance * factor, self.third * factor, self.fine)
+
+
+class RuleMoments(NamedTuple):
+    """Of the bias scores and of the slope scores of rules; these without their regression on the former."""
+
+    kinds: tuple[Moments, Moments]
+    tilt: Floats
+
+    def scores(self, bias: AnyFloats, raw: AnyFloats) -> tuple[AnyFloats, AnyFloats]:
+        """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
+        return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
+
+
+def root(score: AnyFloats, moments: Moments) -> Floats:
+    """Return the signed root of the deviance of a scaled Poisson variable of this variance and third moment.
+
+    With a = third / variance and u = a score / variance it is sign(score) sqrt(2 variance / a^2 h(u)), where
+    h(u) = (1 + u) ln(1 + u) - u. It is about standard normal; 0 for a rule that lacks what it needs.
+    """
+    variance, third, fine = moments
+    a = np.where(np.abs(third) < 1e-9 * variance, 1e-9, third / variance)
+    u = np.maximum(a * score / variance, -1 + 1e-12)
+    h = np.where(np.abs(u) < 1e-4, u * u / 2, (1 + u) * np.log1p(u) - u)
+    return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
+
+
+class Scores:
+    """Scores of rules against a model, with their known moments after projection on the model's functions.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    model : Model
+    """
+
+    def __init__(self, columns: Sequence[Column], model: Model) -> None:
+        self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
+        self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
+        w, v = self.rows.w, self.q * (1 - self.q)
+        self.information, self.variance = w * v, w * w * v
+        self.x = product(Factored(definite(product(model.basis * self.information, model.basis.T))).back, model.basis)
+        self._cross = product(self.x * self.variance, self.x.T)
+        self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
+        self.r = self.project(w * (self.rows.y - self.q)[None])[0]
+        self.scored = np.stack([self.r, self.r * self.t], axis=1)
+        v, c, t, n = self.variance, w * self.variance * (1 - 2 * self.q), self.t, len(w)
+        plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
+        each = (self.information, v) if self.rows.weighted else (self.information,)
+        self._parts = np.stack([*plain, *(of * f * x for of in each for x in (1.0, t) for f in self.x)], axis=1)
+        some = slice(None) if n <= _MOMENT_ROWS else np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False)
+        tables, scale = self.rule_sums(self._parts[some], some), max(1.0, n / _MOMENT_ROWS)
+        self.of = {pair: self.moments(np.moveaxis(p, 2, 0) * scale) for pair, p in tables}
+
+    def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
+        """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
+        codes = np.stack([column.codes[rows] for column in self.columns]).astype(np.uint8)
+        tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
+        for (j, k), table in zip(self.pairs, tables, strict=True):
+            a, b = self.columns[j].sets, self.columns[k].sets
+            one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
+            yield (j, k), np.asarray(np.matmul(b, one))
+
+    @property
+    def n_rules(self) -> int:
+        """Number of rules that have what they need; of one condition each is counted once."""
+        fine = {pair: of.kinds[0].fine for pair, of in self.of.items()}
+        one = [fine[0, k][0, 1:] for k in range(1, len(self.columns))] + [fine[0, 1][1:, 0]]
+        return sum(int(each.sum()) for each in [*one, *(each[1:, 1:] for each in fine.values())])
+
+    def moments(self, p: AnyFloats) -> RuleMoments:
+        """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
+        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.x), *p.shape[1:]))
+        new = v11 / np.maximum(p[1], 1e-300)
+        large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.t))) & (p[1] >= LEAST_INFORMATION)
+        fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
+        v11 = np.where(fine, v11, 1.0)
+        tilt = v12 / v11
+        v22 = v22 - v12 * tilt
+        third = p[7] - 3 * tilt * p[6] + 3 * tilt**2 * p[5] - tilt**3 * p[2]
+        new2 = np.clip(v22 / np.maximum(p[4] - 2 * tilt * p[3] + tilt**2 * p[1], 1e-300), 0, 1)
+        fine2 = fine & (new2 > _LEAST_NEW) & (v22 > LEAST_INFORMATION)
+        slope = Moments(np.where(fine2, v22, 1.0), third * new2 * (2 * new2 - 1), fine2)
+        return RuleMoments((Moments(v11, p[2] * new * (2 * new - 1), fine), slope), tilt)
+
+    def _left(self, v11: Floats, v12: Floats, v22: Floats, of: AnyFloats) -> tuple[Floats, Floats, Floats]:
+        """Return variances and covariance of bias and slope scores after projection.
+
+        With weights, rows count by them in the fit, and by their squares in variances.
+        """
+        f, g = of[:2]
+        mf, mg = (
+            np.tensordot(self._cross, each, 1) - 2 * squared for each, squared in zip((f, g), of[-2:], strict=True)
+        )
+        both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
+        return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
+
+    def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
+        """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
+        x = self.x[:, rows]
+        return np.asarray(r - product(product(r, x.T) / share, x * self.information[rows]))
+
+    def scores(
+        self, values: AnyFloats, rows: Ints | slice = slice(None)
+    ) -> Iterator[tuple[Pair, tuple[AnyFloats, AnyFloats]]]:
+        """Yield bias and slope scores of all rules, given residuals, and then these times the log-odds, (n, m)."""
+        k = values.shape[1] // 2
+        for pair, p in self.rule_sums(values, rows):
+            yield pair, self.of[pair].scores(p[..., :k], p[..., k:])
+
+    def sums(self, inside: Bools, code: Ints) -> AnyFloats:
+        """Sum parts and scores over some rows, by a code that they have: (size, m)."""
+        values = np.hstack([self._parts[inside], self.scored[inside]])
+        by = np.stack([code[inside], np.zeros(len(values), np.int64)]).astype(np.uint8)
+        return pair_tables(by, [int(code.max()) + 1, 1], [(0, 1)], values)[0][:, 0]
+
+    def strength(self, sums: AnyFloats, slope: bool) -> Floats:
+        """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
+        p = np.moveaxis(sums, -1, 0)
+        of = self.moments(p[:-2])
+        moments, score = of.kinds[slope], of.scores(p[-2, ..., None], p[-1, ..., None])[slope][..., 0]
+        return np.where(moments.fine, np.abs(score) / np.sqrt(np.maximum(moments.variance, 1e-300)), 0.0)

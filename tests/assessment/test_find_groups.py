@@ -1,0 +1,236 @@
+"""Groups of rows in which forecasts are wrong: planted ones, none, bad columns, and laws of the result."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.special import expit
+
+import unperplexed as up
+from unperplexed.calibration.where.conditions import columns_of_values
+from unperplexed.calibration.where.naming import Search, shrunk
+from unperplexed.calibration.where.rules import Model, Scores, SearchedRows
+from unperplexed.forecasts.labels import label_array
+
+
+def planted(n=3000, seed=0, effect=1.0):
+    """Rows, and which of them are in the group ``x >= 0.3 and kind = b``."""
+    rng = np.random.default_rng(seed)
+    table = {"x": rng.normal(size=n), "kind": rng.choice(list("abc"), n), "noise": rng.exponential(size=n)}
+    s = rng.normal(0, 1.2, n)
+    inside = (table["x"] >= 0.3) & (table["kind"] == "b")
+    return (rng.random(n) < expit(s + effect * inside)).astype(int), expit(s), table, inside
+
+
+def rules(y, s, **columns):
+    """Name the groups, without their gain, which takes most of the time."""
+    read = [column for name, values in columns.items() for column in columns_of_values(name, label_array(values))]
+    return [group.rule for group in Search(read).found(SearchedRows.of(s, np.asarray(y, float))).groups]
+
+
+def test_a_group_of_two_conditions_is_named_with_its_effect_and_gain():
+    y, p, table, inside = planted(10_000)
+    found = up.find_groups(y, p, among=table)
+    [item] = found.items
+    number, kind = sorted(item.conditions, key=lambda c: -len(c.column) + 9 * bool(c.values))
+    mine = (table["x"] >= number.low) & (table["kind"] == "b")
+    assert (kind.values, number.high) == (("b",), None)
+    assert (mine & inside).sum() / (mine | inside).sum() >= 0.9
+    assert item.rows == mine.sum()
+    assert item.observed == pytest.approx(y[mine].mean())
+    assert item.effect_interval[0] < 1 < item.effect_interval[1]
+    assert 0 < item.effect_shrunken <= item.effect
+    # The true correction gains so much on these rows, beyond one map for all.
+    true, one = expit(np.log(p / (1 - p)) + inside), up.Recalibrator().fit(y, p).transform(p)
+    gain = np.mean(np.log(np.where(y, true, 1 - true)) - np.log(np.where(y, one, 1 - one)))
+    assert found.gain_interval[0] < gain < found.gain_interval[1]
+    assert found.gain.value == pytest.approx(gain, abs=0.001)
+    assert found.found
+    assert json.loads(found.to_json())["items"][0]["rule"] == item.rule
+
+
+def test_none_is_named_where_all_rows_are_biased_alike():
+    y, p, table, _ = planted(seed=1, effect=0)
+    found = up.find_groups(y, expit(np.log(p / (1 - p)) + 0.8), among=table)
+    assert not found
+    assert found.p_value > 0.05
+    assert "No group shown (3,000 rows, 3 columns" in str(found)
+    assert "`recalibrate` to mend it" in str(found)
+    assert found.gain is None
+
+
+def test_false_alarms_are_rare():
+    """Of 60 calibrated samples at most 7 have a group: more come with a probability below .02 at a true rate of 5%."""
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        s = rng.normal(-1, 1, 400)
+        columns = [*columns_of_values("x", rng.normal(size=400)), *columns_of_values("c", rng.choice(list("ab"), 400))]
+        rows = SearchedRows.of(s, (rng.random(400) < expit(s)).astype(float))
+        alarms += bool(Search(columns, seed=seed).found(rows).groups)
+    assert alarms <= 7
+
+
+def test_a_slope_is_found_as_confidence():
+    rng = np.random.default_rng(2)
+    s, kind = rng.normal(0, 1.5, 6000), rng.choice(list("abcd"), 6000)
+    y = rng.random(6000) < expit(np.where(kind == "d", 0.3, 1) * s)
+    columns = [*columns_of_values("kind", kind), *columns_of_values("x", rng.normal(size=6000))]
+    [item] = Search(columns).found(SearchedRows.of(s, y.astype(float))).groups
+    assert (item.rule, item.error) == ("kind = d", "confidence")
+    assert item.effect_interval[0] < -0.7 < item.effect_interval[1]
+
+
+def test_clusters_with_one_outcome_are_no_groups():
+    rng = np.random.default_rng(3)
+    patient = np.repeat(np.arange(80), 20)
+    s = np.repeat(rng.normal(size=80), 20)
+    y = np.repeat(rng.random(80) < expit(s[::20]), 20)
+    table = {"age": np.repeat(rng.integers(20, 90, 80), 20), "sex": np.repeat(rng.choice(["f", "m"], 80), 20)}
+    assert not up.find_groups(y, expit(s), among=table, clusters=patient)
+    assert rules(y, s, **table)  # as if each row told as much
+    few = up.find_groups(y, expit(s), among={"sex": table["sex"]}, clusters=patient // 4)
+    assert any("few clusters (20) hardly show" in said for said in few.warnings)
+
+
+def test_equal_weights_change_nothing_and_weights_count():
+    y, p, table, inside = planted(2000, seed=4, effect=1.5)
+    columns = [column for name, values in table.items() for column in columns_of_values(name, values)]
+    s = np.log(p / (1 - p))
+    plain, twice, light = (
+        Search(columns).found(SearchedRows.of(s, y.astype(float), w))
+        for w in (None, np.full(2000, 2.0), np.where(inside, 0.02, 1.0))
+    )
+    assert [g.rule for g in twice.groups] == [g.rule for g in plain.groups]
+    assert twice.p_value == pytest.approx(plain.p_value, rel=1e-3)
+    assert twice.groups[0].effect_interval == pytest.approx(plain.groups[0].effect_interval, rel=1e-2)
+    assert light.p_value > plain.p_value
+    assert up.find_groups(y, p, among=table, sample_weight=np.where(inside, 0.02, 1.0)).p_value == pytest.approx(
+        light.p_value
+    )
+
+
+def test_known_variances_hold_with_weights():
+    """Over samples of outcomes, scores against the fitted curve have the variances that are known beforehand."""
+    rng = np.random.default_rng(5)
+    n = 1500
+    s, w = rng.normal(size=n), rng.choice([0.2, 1.0, 5.0], n)
+    columns = [*columns_of_values("x", rng.normal(size=n)), *columns_of_values("k", rng.choice(list("abc"), n))]
+    squares = []
+    for _ in range(150):
+        scores = Scores(columns, Model.of(SearchedRows.of(s, (rng.random(n) < expit(s)).astype(float), w)))
+        [(pair, both)] = scores.scores(scores.scored)
+        z = [each[..., 0] ** 2 / of.variance for each, of in zip(both, scores.of[pair].kinds, strict=True)]
+        squares.append([z2[of.fine].mean() for z2, of in zip(z, scores.of[pair].kinds, strict=True)])
+    np.testing.assert_allclose(np.mean(squares, axis=0), 1, atol=0.12)
+
+
+def test_each_class_is_searched_and_of_many_the_most_probable_one():
+    rng = np.random.default_rng(6)
+    n = 3000
+    logits, kind = rng.normal(size=(n, 3)), rng.choice(list("ab"), n)
+    true = logits + 1.2 * np.outer(kind == "b", [0, 0, 1])
+    y = np.array(["u", "v", "w"])[(true + rng.gumbel(size=(n, 3))).argmax(axis=1)]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    table = {"kind": kind, "x": rng.normal(size=n)}
+    found = up.find_groups(y, p, among=table, labels=["u", "v", "w"])
+    assert ("w", "kind = b") in {(item.label, item.rule) for item in found.items if item.effect > 0}
+    assert found.gain_interval[0] > 0
+    top = up.find_groups(y, p, among=table, labels=["u", "v", "w"], view="top-label")
+    assert top.columns == ("kind", "x", "predicted class")
+    assert all(item.label is None for item in top.items)
+
+
+def test_dates_and_missing_values_are_conditions():
+    rng = np.random.default_rng(7)
+    n = 4000
+    day = np.datetime64("2023-01-01") + rng.integers(0, 730, n)
+    s, summer = rng.normal(size=n), np.isin(day.astype("M8[M]").astype(int) % 12, [6])
+    y = rng.random(n) < expit(s + 1.8 * summer)
+    lab = np.where(rng.random(n) < 0.2, None, rng.choice(["low", "high"], n))
+    known = [*columns_of_values("day", day)]
+    for column in ([str(each) for each in day], pd.Series(day), pl.Series(day), day.astype(object)):
+        read = [*columns_of_values("day", label_array(column))]
+        assert [each.name for each in read] == ["day", "month of day", "weekday of day"]
+        for mine, other in zip(read, known, strict=True):
+            np.testing.assert_array_equal(mine.codes, other.codes)
+            assert mine.conditions == other.conditions
+    assert rules(y, s, day=day, lab=lab) == ["month of day = July"]
+    later = rng.random(n) < expit(s + 1.2 * (day >= np.datetime64("2024-06-01")))
+    [rule] = rules(later, s, day=day, lab=lab)
+    assert rule.startswith("day >= 2024-0")
+    unknown = rng.random(n) < expit(s + 1.2 * np.equal(lab, None))
+    assert rules(unknown, s, lab=lab, x=rng.normal(size=n)) == ["lab is missing"]
+
+
+SAID = {
+    "order": (lambda y, rng: y + 0.1 * rng.random(y.size), "alone orders the outcomes"),
+    "row": (lambda y, rng: np.arange(y.size), "has another number in each row"),
+    "note": (lambda y, rng: [f"note {at}" for at in range(y.size)], "holds 500 different texts"),
+    "empty": (lambda y, rng: np.full(y.size, np.nan), "is missing in all rows"),
+    "same": (lambda y, rng: ["a"] * y.size, "has the same value in all rows"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_columns_that_tell_too_little_or_too_much_are_remarked_on(name):
+    y, p, table, _ = planted(500, seed=8, effect=0)
+    made, said = SAID[name]
+    found = up.find_groups(y, p, among={**table, name: made(y, np.random.default_rng(0))}, max_groups=1)
+    [warning] = found.warnings
+    assert warning.startswith(f"column '{name}' {said}")
+
+
+@pytest.mark.parametrize(
+    ("among", "said"),
+    [
+        (lambda y: {"outcome": np.where(y, "yes", "no")}, "among: column 'outcome' holds the outcomes. Leave it out."),
+        (lambda y: {str(at): y * at for at in range(200)}, "among: 200 columns; at most 60 are searched"),
+        (lambda y: {"x": y[:-1]}, "among: column 'x' has 499 rows, the forecasts 500"),
+        (lambda y: {}, "among: no column"),
+    ],
+)
+def test_columns_that_cannot_be_searched_are_refused(among, said):
+    y, p, _, _ = planted(500, seed=8, effect=0)
+    with pytest.raises(up.InputError, match=said):
+        up.find_groups(y, p, among=among(y))
+
+
+def test_other_input_is_refused():
+    y, p, table, _ = planted(500, seed=8, effect=0)
+    with pytest.raises(up.InputError, match="not in a tally"):
+        up.find_groups(up.Tally.of(y, p), among=table)
+    with pytest.raises(up.InputError, match="view"):
+        up.find_groups(y, p, among=table, view="all-classes")
+    with pytest.raises(up.InputError, match="max_groups"):
+        up.find_groups(y, p, among=table, max_groups=0)
+
+
+def test_one_seed_gives_one_result_and_rows_that_are_dropped_change_nothing():
+    y, p, table, _ = planted(1500, seed=9)
+    found = up.find_groups(y, p, among=table)
+    assert found == up.find_groups(y, p, among=table)
+    longer = {name: np.append(values[:1], values) for name, values in table.items()}
+    dropped = up.find_groups(np.append(y[0], y), np.append(np.nan, p), among=longer, invalid="drop")
+    assert dropped.items == found.items
+
+
+def test_unusual_rows_and_columns_are_searched():
+    """Predictions of 0 and 1, infinite numbers, one column, columns of truth values, and outcomes that never vary."""
+    rng = np.random.default_rng(10)
+    p, x = rng.uniform(size=400).round(1), rng.normal(size=400)
+    y = (rng.random(400) < p).astype(int)
+    table = {"x": np.where(x > 1, np.inf, np.where(x < -1, -np.inf, x)), "late": x > 0}
+    assert up.find_groups(y, p, among=table).rules_searched > 40
+    assert up.find_groups(y, p, among=x).columns == ("group",)
+    none = up.find_groups(np.zeros(400, int), p, among=table, labels=[0, 1])
+    assert (none.rules_searched, none.p_value) == (0, 1.0)
+
+
+def test_shrunken_effects_are_most_likely_given_the_selection():
+    """Far above the limit nothing is taken off; at it nearly all."""
+    assert shrunk(12.0, 4.0) == pytest.approx(1, abs=0.01)
+    assert shrunk(4.01, 4.0) < 0.2
+    assert shrunk(-5.0, 4.0) == shrunk(5.0, 4.0)
