@@ -182,4 +182,4 @@ def test_what_help_says_is_not_for_distributions_is_refused(folder, command, cap
     refused = {*_OF_CLASSES} - {"prob", "ordered", "forecast"}
     known = {each.dest for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions}
     unsaid = refused & known - {each.dest for each in options}
-    assert unsaid <= ({"apply", "seed"} if command == "recalibrate" else set())
+    assert unsaid <= {"recalibrate": {"apply", "seed"}, "assess": {"engine"}, "tally": {"engine"}}.get(command, set())

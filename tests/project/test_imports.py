@@ -79,7 +79,6 @@ BY_NAME = {
     "language_models.forms",
     "report.result",
     "sources.engines",
-    "sources.map_reduce",
     "sources.readers.formats",
 }
 """What imports modules by names that it makes, which no other test of imports sees."""

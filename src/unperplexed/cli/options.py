@@ -159,9 +159,9 @@ def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
 
 def add_engine(command: argparse.ArgumentParser) -> None:
     """Add where files are counted."""
-    add = About("work", command)
+    add, refused = About("work", command), "" if command.prog.split()[-1] in ("assess", "tally") else CLASSES
     text = "count in this process (local), or on the workers of dask or spark: a cluster on this machine, or ADDRESS"
-    add("--engine", default="local", metavar="NAME[:ADDRESS]", text=f"{text} (default: %(default)s){CLASSES}")
+    add("--engine", default="local", metavar="NAME[:ADDRESS]", text=f"{text} (default: %(default)s){refused}")
     text = f"number of threads that count; -1: one for each processor, -2: one less (default: 1){CLASSES}"
     add.number("--jobs", "N", text)
 

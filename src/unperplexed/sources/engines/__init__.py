@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError, check_choice
 
 if TYPE_CHECKING:
     from ..files import Opener
-    from ..map_reduce import Run
     from ..readers.formats import File
 
 ENGINES = ("local", *sorted(module.name for module in iter_modules(__path__)))
@@ -34,13 +33,13 @@ class Engine:
         if self.address is not None and self.name == "local":
             raise InputError(f"engine (--engine): 'local' has no address, got {self.address!r}.")
 
-    def running(self, files: Sequence[File], openers: Sequence[Opener]) -> AbstractContextManager[Run]:
-        """Give what works on files, each a task of its own."""
+    def running(self, files: Sequence[File], openers: Sequence[Opener]) -> AbstractContextManager[Any]:
+        """Give a `Run`, which works on files, each a task of its own."""
         try:
             module = import_module(f".{self.name}", __package__)
         except ImportError as error:
             raise InputError(str(error)) from None
-        found: AbstractContextManager[Run] = module.running([file.name for file in files], openers, self.address)
+        found: AbstractContextManager[Any] = module.running([file.name for file in files], openers, self.address)
         return found
 
     @classmethod
