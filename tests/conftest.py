@@ -64,7 +64,13 @@ collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEE
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop():
+    gc.freeze()  # nor is it looked for among them while tests run
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    gc.unfreeze()  # what the kernel has made is gone before it looks
 
 
 @pytest.fixture
