@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias
 
@@ -113,7 +113,6 @@ def _settle_streams() -> None:
 Adding: TypeAlias = "Callable[[_Parser], object]"
 
 
-@cache
 def _parser(only: str = "") -> argparse.ArgumentParser:
     """Make the parser of all commands, or of one: to make the others takes longer than to parse."""
     from ..kernels.compiled import KERNEL  # refuses to be imported with settings that it does not know
