@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from functools import cache
 
 from unperplexed.cli.options import TOPICS
 from unperplexed.cli.parser import _parser
@@ -63,6 +64,7 @@ def options() -> str:
     return "\n\n".join(parts)
 
 
+@cache
 def _subparsers() -> argparse._SubParsersAction:
     [found] = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
     return found

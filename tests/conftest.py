@@ -2,6 +2,9 @@
 
 import gc
 import os
+import pickle
+from dataclasses import asdict
+from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import numpy as np
 import pytest
 
 from unperplexed.kernels.compiled import kernel
+from unperplexed.recalibration import fitting
 
 mpl.use("Agg")
 gc.disable()  # until tests are collected: of what is made for them nothing is garbage, and looking takes a second
@@ -60,12 +64,37 @@ collect_ignore_glob += [f"integrations/test_{name}.py" for name, library in _NEE
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop():
+    gc.freeze()  # nor is it looked for among them while tests run
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure():
+    gc.unfreeze()  # what the kernel has made is gone before it looks
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240229)
+
+
+@pytest.fixture(scope="module")
+def equal_rows_are_fitted_once():
+    """Maps of equal rows are fitted once in a module: for laws of what is made of them, by one command and another.
+
+    What differs in the last digit of one row, or in a setting, is fitted anew.
+    """
+    made, fit = {}, fitting.average
+
+    def kept(rows, *settings):
+        key = blake2b(pickle.dumps([type(rows).__name__, asdict(rows), settings])).digest()
+        if key not in made:
+            made[key] = fit(rows, *settings)
+        return made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "average", kept)
+        yield
 
 
 @pytest.fixture

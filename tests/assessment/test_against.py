@@ -20,6 +20,7 @@ def data(rng):
     return y, p, {"month": np.arange(N) % 5}
 
 
+@pytest.mark.slow
 def test_an_assessment_has_the_skill_against_its_reference(data):
     y, p, month = data
     other = np.full((N, 3), 1 / 3)

@@ -89,6 +89,7 @@ def test_without_a_ratio_of_the_averages_there_are_no_projections(rng):
     assert not [line for line in ax.lines if line.get_marker() == "D"]
 
 
+@pytest.mark.slow
 def test_the_top_label_view_has_no_means_to_draw(rng):
     ax = assess(*softmax_forecasts(rng, 200, 3), view="top-label", resamples=0).plot(
         Figure().subplots(), kind="averages"

@@ -20,6 +20,8 @@ from unperplexed.forecasts.reading import AssessedReading
 from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 @pytest.fixture
 def rows(rng):
@@ -206,6 +208,7 @@ def test_where_all_rows_depend_on_one_another_errors_come_from_the_other_groups(
         assess_by(y, p, by=group, clusters=group, shrink=True)
 
 
+@pytest.mark.slow
 def test_groups_that_differ_by_chance_alone_are_all_at_the_whole():
     """Each group has the same rows, so that between them there is less than chance would make."""
     p = np.tile([0.9, 0.9, 0.6, 0.3], 50)
@@ -352,6 +355,7 @@ def test_the_class_set_is_read_off_all_rows():
     assert result[2].labels == ("no", "yes")
 
 
+@pytest.mark.slow
 def test_tallies_give_what_rows_give(rows):
     y, p, group = rows
     parts = [slice(0, 700), slice(700, 701), slice(701, None)]

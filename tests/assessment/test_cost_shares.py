@@ -31,6 +31,7 @@ def test_shares_are_cost_times_rows_and_add_up_to_one(result):
     assert sum(each.row_share for each in result.cost_shares.values()) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_overconfident_groups_are_named_and_no_other(result):
     named = {key[0] for key, each in result.cost_shares.items() if each.significant}
     assert named == {"b", "e"}

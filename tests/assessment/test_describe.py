@@ -201,6 +201,7 @@ def test_clusters_of_an_undiagnosed_tally_are_not_counted(three):
     assert "120 forecasts of 3 classes (0, 1, 2), clusters, effective sample size at least 30" in bare
 
 
+@pytest.mark.slow
 def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     s = rng.normal(0, 2, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-s))).astype(int)

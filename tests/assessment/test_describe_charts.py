@@ -15,6 +15,7 @@ def forecasts(temperature, shift=0.0, n=2000):
     return y, told / told.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_a_direction_is_named_only_beyond_chance():
     y, p = forecasts(1.6)
     assert reliability_chart(Event(assess(y, p, resamples=0))).title.endswith("observed less often than predicted")

@@ -342,6 +342,7 @@ def test_widths_and_surprises_are_drawn_where_they_are_known(form):
     assert not {"width", "surprising"} & {section.id for section in of_pit.sections}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_result_is_shown_in_every_way(form, tmp_path):
     y, centre, spread = forecasts(low=0.5, narrow=1.5)
@@ -368,6 +369,7 @@ def test_the_command_line_gives_the_same(tmp_path, capsys):
     assert printed["verdict"] == up.assess(y, FORMS["quantiles"](centre, spread)).verdict
 
 
+@pytest.mark.slow
 def test_groups_are_assessed_by_themselves(tmp_path):
     y, centre, spread = forecasts(low=0.0)
     late = np.arange(600) >= 300

@@ -14,6 +14,8 @@ from unperplexed.assessment.group_figures import MOST_DIAGNOSED, AssessedGroups,
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.tally import tallies as waiting
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 PARTS = ("shards", "surprises")
 
 
@@ -53,6 +55,7 @@ def same_as_each_alone(stream, alone, settings=None):
 SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("plain", "in parts", "clustered", "single precision")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["weighted", *SLOW])
 def test_figures_of_all_groups_at_once_are_those_of_each(kind, rng):
     p, y = strange_groups(rng)
@@ -85,6 +88,7 @@ def test_rows_that_are_in_several_groups_count_in_each(rng):
     same_as_each_alone([(resampled, by)], alone)
 
 
+@pytest.mark.slow
 def test_figures_with_more_classes_and_a_ceiling(rng):
     p = rng.dirichlet([1, 1, 1], 400).round(1)
     p /= p.sum(axis=1, keepdims=True)
@@ -139,6 +143,7 @@ def test_copies_and_unpickled_groups_are_not_assessed_and_say_the_same(rng, monk
         assert (one.cost, one.p_value) == pytest.approx((other.cost, other.p_value), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_are_left_behind_once_they_have_told_the_diagnosis(rng):
     p = rng.dirichlet(np.ones(3), 600)
     result = assess_by(rng.integers(0, 3, 600), p, by=np.arange(600) % 2, resamples=0)

@@ -136,6 +136,7 @@ def test_a_constant_forecast_is_better_where_its_log_loss_is_smaller(bias):
     assert ("scores better" in remedy.words) == (bias == 3)
 
 
+@pytest.mark.slow
 def test_weights_do_not_change_how_many_rows_assigned_0(rng):
     y, p = forecasts(2000, slope=2, bias=1)
     p[np.flatnonzero(y)[:41]] = 0

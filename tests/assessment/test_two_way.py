@@ -25,6 +25,7 @@ def result():
     return assess_by(y[there], p[there], by={"season": season[there], "lead": lead[there]}, resamples=0)
 
 
+@pytest.mark.slow
 def test_cells_are_the_costs_of_the_groups(result):
     table = two_way_table(two_way(result))
     assert [column.heading for column in table.columns] == ["season", *LEADS]

@@ -24,6 +24,8 @@ from unperplexed.calibration.estimators import (
 from unperplexed.statistics.means import averages
 from unperplexed.tally.tally import VIEWS
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def pairs(*entries):
     """Pairs from (reported, happened, total)."""
@@ -50,6 +52,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 @given(any_pairs(), st.sampled_from(sorted(ESTIMATORS)), st.sampled_from([0.0, 0.005, 0.1]))
 def test_laws_of_every_estimator(counts, name, floor):
     reported, happened, total = counts

@@ -8,6 +8,8 @@ from scipy.special import expit
 from unperplexed import InputError, Recalibrator, assess, assess_by, check, compare, diagnose, monitor, skill
 from unperplexed.results import GroupRecalibrator
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 N = 1000
 
 
@@ -61,6 +63,7 @@ def test_it_may_be_declined():
         assess(Y, P, columns={"digit": COLUMNS["digit"][1:]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 4])
 def test_independent_rows_are_not_taken_as_dependent(classes):
     """At 1 % for all columns: of 40 samples more than 3 have a probability of .0007 if it is 1 %."""
@@ -172,6 +175,7 @@ def test_small_biases_of_groups_are_said_and_the_verdict_stays():
     assert "judged as independent rows" in text
 
 
+@pytest.mark.slow
 def test_both_p_values_are_those_of_the_test_that_each_function_makes():
     declared = {"clusters": COLUMNS["question"]}
     known = {"columns": COLUMNS}
@@ -196,6 +200,7 @@ def test_both_p_values_are_those_of_the_test_that_each_function_makes():
     assert check(Y, P, require="log_loss < 0.6", clusters=None).to_flat()["design_effect"] is None
 
 
+@pytest.mark.slow
 def test_every_function_takes_the_same_clusters():
     question, columns = COLUMNS["question"], {"question": COLUMNS["question"], "digit": COLUMNS["digit"]}
     searched, declared = {"columns": columns}, {"clusters": question}
@@ -237,6 +242,7 @@ def test_recalibration_takes_them_too(fitted, by):
     assert "Rows of the same 'question' (100) err alike" in words(found)
 
 
+@pytest.mark.slow
 def test_a_break_is_no_dependence_but_shocks_of_a_cluster_are():
     rng = np.random.default_rng(5)
     time = np.repeat(np.arange(20), 100)
@@ -260,6 +266,7 @@ def test_calibration_that_changed_is_no_dependence(bias, began):
     assert assess(y, expit(s), resamples=0).dependence.found is None
 
 
+@pytest.mark.slow
 def test_an_error_of_one_of_few_groups_is_no_dependence():
     rng = np.random.default_rng(7)
     station = np.repeat(np.arange(5), [2000, 1200, 800, 600, 400])
@@ -296,6 +303,7 @@ def test_groups_whose_rows_share_a_shock_are_said_to_err_alike():
     assert "nothing speaks against it" not in text
 
 
+@pytest.mark.slow
 def test_periods_of_one_row_hide_no_dependence():
     rng = np.random.default_rng(9)
     shock = np.repeat(rng.normal(0, 2, 40), 10)

@@ -9,6 +9,8 @@ from scipy.special import expit
 from unperplexed.cli.parser import main
 from unperplexed.scores import row_scores
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 READ = ["--truth", "y", "--prob", "p"]
 
 
@@ -26,6 +28,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_exit_code_says_whether_requirements_are_met(files, capsys):
     assert main(["check", "good.csv", *READ, "--require", "log_loss < 0.7", "skill.lower > 0"]) == 0
     assert capsys.readouterr().out.startswith("Passed: 2 requirements.")
@@ -35,6 +38,7 @@ def test_the_exit_code_says_whether_requirements_are_met(files, capsys):
     assert "there is no metric 'loss'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_outputs_are_written_whether_it_passes_or_not(files, capsys):
     (files / "summary.md").write_text("# Job\n\n")
     outputs = ["--summary", "summary.md", "--junit", "gate.xml", "--json", "gate.json"]
@@ -65,6 +69,7 @@ def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
     assert "paired by id (1,500 rows)" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_at_many_looks_it_takes_more_to_fail(files, capsys):
     paired = ["check", "worse.csv", *READ, "--earlier", "good.csv", "--on", "id"]
     assert main([*paired, "--require", "change.log_loss < 0.006"]) == 1
@@ -128,6 +133,7 @@ def test_skill_of_a_tally_is_refused_by_the_option_that_asks_for_it(files, capsy
     assert "--reference" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["0.5", "none"])
 def test_the_level_of_the_intervals(files, capsys, level):
     """The log loss is above its limit, and at 90% not by more than chance; at 50%, or without intervals, it fails."""

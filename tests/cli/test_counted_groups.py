@@ -85,6 +85,7 @@ def test_weeks_of_a_date_are_clusters_in_every_command(dated, capsys, command):
     assert printed(WEEKS) == printed("week")
 
 
+@pytest.mark.slow
 def test_the_map_that_compare_advises_is_fitted_with_the_same_clusters(dated, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = ["p=dated.csv", "--truth", "y", "--forecaster", "p=p", "q=q"]

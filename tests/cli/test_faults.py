@@ -14,6 +14,8 @@ from unperplexed._lib import output_files
 from unperplexed._lib.output_files import whole_files
 from unperplexed.cli.parser import main
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 SLOW = ("assess", "monitor", "pool")
 
 
@@ -122,6 +124,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_line_leaves_each_file_whole(tmp_path):
     """Between two renames nothing can be done: then one file is new and the other is old."""
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -12,6 +12,8 @@ from printed import unfolded
 from unperplexed import Recalibrator, Tally
 from unperplexed.cli import main
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def write(path, columns, outcomes, n=60, seed=46):
     """Write forecasts of these columns with so many rows, in which each outcome occurs equally often."""
@@ -233,6 +235,7 @@ def test_many_labels_are_named_once_and_kept_in_a_file_that_later_commands_name(
         assert main(command[1:]) == 0
 
 
+@pytest.mark.slow
 def test_a_comparison_names_many_labels_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate("ab"):

@@ -10,6 +10,8 @@ from scipy.special import expit, softmax
 
 from one_figure import Figures, N, hold_temperatures, hold_together
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def with_columns(rng, columns, clusters, weights):
     """Add clusters, weights of four values, and two groups of rows."""

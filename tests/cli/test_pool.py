@@ -211,6 +211,7 @@ def test_rows_without_valid_probabilities_are_empty_and_no_rows_are_none(files, 
     assert pl.read_csv("out.csv").columns == ["day", "rain", "station", "p", "pooled"]
 
 
+@pytest.mark.slow
 def test_more_classes_go_by_their_labels(rng, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     y = rng.integers(0, 3, 300)

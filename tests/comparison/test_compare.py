@@ -22,6 +22,8 @@ from unperplexed.report.numbers import estimate
 from unperplexed.scores import generalized_surprisal, log_loss, row_scores, score_named
 from unperplexed.statistics.intervals import Interval
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 FURTHER = ["ranked_probability_score", "power_score(0.5)", "generalized_surprisal(-0.5)"]
 
 

@@ -13,6 +13,8 @@ from unperplexed.cli.parser import main
 from unperplexed.comparison.files import named_files
 from unperplexed.sources.row_filter import key_column
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 N = 240
 
 
@@ -99,15 +101,15 @@ def assert_same(found, other):
 # The three ways rows belong together give what Python gives
 
 
-@pytest.mark.parametrize("small_batches", [False, True])
 @pytest.mark.parametrize(
-    ("options", "settings"),
+    ("options", "settings", "small_batches"),
     [
-        ([], {}),
-        (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}),
-        (["--lag", "4"], {"lag": 4}),
-        (["--clusters", "place"], {"clusters": "place"}),
-        (["--confidence", "0.8"], {"confidence": 0.8}),
+        ([], {}, False),
+        ([], {}, True),
+        (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}, True),
+        (["--lag", "4"], {"lag": 4}, True),
+        (["--clusters", "place"], {"clusters": "place"}, True),
+        (["--confidence", "0.8"], {"confidence": 0.8}, True),
     ],
 )
 @pytest.mark.slow
@@ -214,6 +216,7 @@ def test_ids_of_every_type_pair(data, of_arrays, tmp_path, capsys, spelling):
     )
 
 
+@pytest.mark.slow
 def test_several_columns_make_an_id(data, of_arrays, tmp_path, capsys):
     keys = pl.DataFrame({"team": [f"team {at % 7}" for at in range(N)], "day": [at // 7 for at in range(N)]})
     for name in ("ours", "theirs"):
@@ -225,11 +228,9 @@ def test_several_columns_make_an_id(data, of_arrays, tmp_path, capsys):
     assert result["pairs"][0]["contributions"]["id"][0] == f"team {row % 7}, {row // 7}"
 
 
-@pytest.mark.parametrize("small_batches", [False, True])
 @pytest.mark.slow
-def test_columns_of_one_file(data, of_arrays, tmp_path, capsys, monkeypatch, small_batches):
-    if small_batches:
-        monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
+def test_columns_of_one_file(data, of_arrays, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)
     theirs = frame(data, "theirs").select(pl.col(f"p{j}").alias(f"q{j}") for j in range(3))
     one_hot = pl.DataFrame({name: (data["y"] == at).astype(int) for at, name in enumerate(("won", "drawn", "lost"))})
     pl.concat([frame(data, "ours"), theirs, one_hot], how="horizontal").write_csv(tmp_path / "both.csv")
@@ -290,6 +291,7 @@ def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkey
         assert verdict.startswith(begin[name])
 
 
+@pytest.mark.slow
 def test_what_is_read_is_what_assess_reads(data, files, capsys):
     comparison = found(capsys, *files, *COLUMNS, "--in-order", "--weight", "heft", "--floor", "0.01")
     for path in files:
@@ -306,6 +308,7 @@ def test_what_is_read_is_what_assess_reads(data, files, capsys):
         assert assessment == alone
 
 
+@pytest.mark.slow
 def test_each_file_tells_its_own_columns(data, of_arrays, tmp_path, capsys):
     np.savez(tmp_path / "a.npz", truth=data["y"], scores=data["ours"])
     np.savez(tmp_path / "b.npz", labels=data["y"], probs=data["theirs"])

@@ -20,6 +20,8 @@ from unperplexed.comparison.next_step import LossDifference
 from unperplexed.scores import log_loss
 from unperplexed.statistics.intervals import Interval
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def forecasters(n=300, seed=0):
     """An overconfident forecaster with the better predictors, and a calibrated one with the worse."""
@@ -203,6 +205,7 @@ def test_order_of_rows_and_of_forecasters_does_not_matter(groups):
     assert other.lead.interval == pytest.approx(found.lead.interval, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_in_text_page_json_and_survives_pickling():
     step = FOUND.next_step
     text = " ".join(str(FOUND).split())
@@ -260,6 +263,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -278,6 +282,7 @@ def test_the_printed_commands_run(files, capsys, words):
     assert capsys.readouterr().out.startswith("sharp beats dull")
 
 
+@pytest.mark.slow
 def test_files_of_a_forecaster_are_mended_together_without_rows_that_others_lack(files, capsys):
     sharp = pl.read_csv("sharp.csv")
     for at, rows in enumerate((sharp.head(100), sharp.tail(-100), sharp.with_columns(id=pl.col("id") + 1000))):
@@ -302,6 +307,7 @@ def test_a_map_of_no_forecaster_or_of_other_classes_is_refused_by_name(files, ca
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_forecaster_named_by_a_column_is_recalibrated_alone(files, capsys):
     frames = [pl.read_csv(f"{name}.csv").with_columns(pl.lit(name).alias("who")) for name in FORECASTS]
     pl.concat(frames).sample(fraction=1, shuffle=True, seed=0).write_csv("long.csv")
@@ -328,6 +334,7 @@ def test_a_tie_names_the_difference_that_so_many_rows_would_show():
     assert "Without the" not in str(found)  # the rows on which a lead rests that may be chance
 
 
+@pytest.mark.slow
 def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, capsys):
     both = pl.read_csv("both.csv")
     logits = [(pl.col(name) / (1 - pl.col(name))).log().alias(name) for name in ("sharp", "dull")]

@@ -65,6 +65,7 @@ def test_an_error_of_the_slope_that_grows_is_told_by_the_slope():
     assert "on the latest forecasts only" in text(found)
 
 
+@pytest.mark.slow
 def test_errors_of_several_groups_that_are_over_are_all_in_the_headline():
     sides = {
         "a": lambda at: {"bias": 1.0 * (10 <= at < 20)},
@@ -82,6 +83,7 @@ def test_errors_of_several_groups_that_are_over_are_all_in_the_headline():
     assert f"--restart d{max(int(each.until[1:]) for each in found.alarms) + 1})" in rest
 
 
+@pytest.mark.slow
 def test_advice_on_several_groups_heeds_growth_new_groups_and_those_that_left():
     sides = {
         "grows": lambda at: {"bias": 0 if at < 10 else 0.6 if at < 25 else 1.8},

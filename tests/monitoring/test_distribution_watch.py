@@ -93,6 +93,7 @@ def test_an_error_is_found_dated_and_named(form, clusters, error, said):
     assert (since.bias, since.width) == pytest.approx((error.get("low", 0), error.get("narrow", 1)), abs=0.18)
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_raise_no_alarm():
     day, y, m, s = days(3)
     for clusters in ("none", "period"):

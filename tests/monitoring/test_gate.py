@@ -12,6 +12,8 @@ from unperplexed import InputError, Tally, assess, check, compare
 from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring.gate import checked
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def forecasts(n, slope=1.0, bias=0.0, seed=0):
     rng = np.random.default_rng(seed)
@@ -277,6 +279,7 @@ def test_one_cluster_is_too_few_to_look_at():
         checked(assess(y, p, resamples=0), ["change.log_loss <= 0"], anytime=True, changes=changes)
 
 
+@pytest.mark.slow
 def test_rows_are_tested_like_their_assessment():
     y, p = forecasts(2_000, slope=2)
     wanted = ["log_loss < 0.5", "skill > 0", "verdict not in (overconfident)"]

@@ -139,6 +139,7 @@ def test_tallies_by_time_and_group_are_put_in_order():
     assert history.n_rows == 4
 
 
+@pytest.mark.slow
 def test_periods_that_share_a_shock_raise_false_alarms_only_if_rows_are_the_units():
     rng = np.random.default_rng(10)
     shaken = {f"d{at}": day(rng, 1000, shock=0.5) for at in range(40)}
@@ -288,6 +289,7 @@ def text(found):
     return " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_groups_that_break_in_opposite_directions_are_dated_and_diagnosed_apart():
     rng, history = np.random.default_rng(31), History()
     for at in range(30):
@@ -316,6 +318,7 @@ def test_a_group_is_not_dated_to_periods_in_which_it_had_no_rows():
     assert "from its first period on, d20" in text(monitor(history))
 
 
+@pytest.mark.slow
 def test_an_error_that_is_over_is_told_from_one_that_goes_on():
     rng = np.random.default_rng(33)
     found = monitor({f"d{at}": day(rng, 300, bias=0.8 if 10 <= at < 20 else 0) for at in range(40)})
@@ -463,6 +466,7 @@ def test_few_rows_of_one_outcome_name_no_size_that_they_do_not_determine():
         assert "underconfident" not in shock.verdict
 
 
+@pytest.mark.slow
 def test_rows_with_their_periods_are_the_tallies_of_these(rng):
     n = 3_000
     day, site, s = np.sort(rng.integers(1, 16, n)), rng.choice(["a", "b"], n), rng.normal(0, 2, n)

@@ -13,6 +13,8 @@ from unperplexed import Tally, assess, assess_by, calibration_test, compare, dia
 from unperplexed.cli.parser import main
 from unperplexed.report.numbers import estimate, figure, number, share_estimate
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def forecasts(rng, bias=0.0, confidence=0.0, n=1500):
     s = rng.normal(-1, 2, n)

@@ -17,6 +17,8 @@ from unperplexed.describe.comparison_tables import scores_table
 from unperplexed.describe.groups import groups_chart
 from unperplexed.report.document import command_lines
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 NAMES = [
     "xgb; tuned (heavy), b",
     "a (mean prediction 1%).",
@@ -117,6 +119,7 @@ def test_classes_keep_their_labels(name):
     assert one_line(str(fitted)).startswith("Recalibrate with bias: a shift for each class, ")
 
 
+@pytest.mark.slow
 @every_name
 def test_forecasters_keep_their_names(name):
     y, p = events()
@@ -130,6 +133,7 @@ def test_forecasters_keep_their_names(name):
     assert compare(y, {name: p, OTHER: worse}).clauses[0].startswith(f"{name} beats {OTHER} by log loss")
 
 
+@pytest.mark.slow
 @every_name
 def test_a_verdict_of_several_clauses_is_divided_between_them_alone(name):
     y, p = events()

@@ -144,6 +144,7 @@ def test_held_out_figures_are_those_of_compare(rng):
     assert found.held_out.members["b"] == pytest.approx(rivals.forecasters["b"].scores["log_loss"].mean)
 
 
+@pytest.mark.slow
 def test_held_out_rows_do_not_know_their_own_outcome(rng):
     y = rng.integers(0, 2, 400)
     noise = {name: rng.uniform(0.3, 0.7, 400) for name in "abcdefgh"}

@@ -199,6 +199,7 @@ def with_parts(value):
             yield from with_parts(each)
 
 
+@pytest.mark.slow
 def test_copies_of_every_result_and_of_its_parts_equal_them(results):
     assert set(kinds(Result)) == {*map(type, results)}  # one of each kind
     by_kind = {}

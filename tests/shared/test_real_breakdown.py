@@ -13,6 +13,8 @@ from real_data import DATA, run
 from unperplexed import Tallies, assess, assess_by, tally_files_by
 from unperplexed.assessment.breakdown import with_shrinkage
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 NBA = DATA / "fte_games/nba_games.csv"
 IN_GAME = DATA / "fte_worldcup/world_cup_matches_in_game_men.csv"
 MODELS = next((DATA / "llm_mcqa").glob("*.parquet"))

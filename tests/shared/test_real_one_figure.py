@@ -7,6 +7,8 @@ import pytest
 from one_figure import hold_together
 from real_data import DATA, flusight, npz
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 
 def games(name, by, least):
     """Games of the seasons from a year on; the other forecaster halves the log-odds."""

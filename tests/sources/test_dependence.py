@@ -15,6 +15,8 @@ from unperplexed.sources.dependence import search_files
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.readers.formats import found_files
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 N = 1000
 
 
@@ -81,6 +83,7 @@ def test_every_command_says_it(frame, command, capsys, tmp_path):
     assert "err alike" not in run(capsys, *words, "--clusters", "none")[1]
 
 
+@pytest.mark.slow
 def test_a_reading_may_decline(path, capsys, tmp_path):
     kept = str(tmp_path / "reading.toml")
     first = found(capsys, "assess", path, *FORECASTS, "--clusters", "none", "--save-reading", kept)

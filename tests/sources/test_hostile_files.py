@@ -303,6 +303,7 @@ def test_a_pipe_that_does_not_block_is_read_to_its_end(monkeypatch):
     assert file.path.read_text() == "y,p\n1,0.5\n0,0.25\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [True, False])
 def test_an_interrupt_ends_the_waiting_for_input(tmp_path, monkeypatch, opened):
     """Also where a library, such as polars, had calls of the system go on after it."""

@@ -162,6 +162,7 @@ def test_a_cdf_at_thresholds_is_the_cell_that_the_outcome_is_in(tmp_path, rng):
     assert held(found, 0.8) == pytest.approx(0.8, abs=4 * np.sqrt(0.16 / n))
 
 
+@pytest.mark.slow
 @real_data
 def test_teams_of_a_hub_hold_as_many_outcomes_as_published():
     """Of SPEC 16.3: 68.5 % and 57.9 % of the outcomes lie in the 80 % intervals."""

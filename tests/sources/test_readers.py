@@ -32,6 +32,8 @@ from unperplexed.sources.readers import Options, Wanted, parquet
 from unperplexed.sources.readers import text_streams as chunks
 from unperplexed.sources.readers.formats import File, formats, open_source
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 N = 211
 CLASSES = ("apple", "pear", "plum", "quince")
 WIDE = tuple(f"{label}=p_{label}" for label in CLASSES)

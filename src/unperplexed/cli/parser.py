@@ -254,6 +254,5 @@ def _command(commands: argparse._SubParsersAction[Any], name: str, text: str) ->
     command: _Parser = commands.add_parser(name, help=text, allow_abbrev=False)
     command.set_defaults(command=name)
     command.add_argument("--help-all", action=HelpAll, nargs=0, help="show all options")
-    text = "print nothing but errors, and JSON if asked for"
-    options.About("work", command).switch("-q", text, "--quiet")
+    options.About("work", command).switch("-q", "print nothing but errors, and JSON if asked for", "--quiet")
     return command

@@ -221,6 +221,7 @@ def test_a_shape_without_a_name_is_found(rng):
     assert found.errors == ("shape",) or found.rest_p_value < 0.01
 
 
+@pytest.mark.slow
 def test_a_tail_that_turns_leaves_no_rest(rng):
     """Predictions reach beyond the log-odds 2.4, where this map turns: the map is taken out as it was fitted."""
     rest = []

@@ -162,6 +162,7 @@ def test_outcomes_that_carry_all_the_evidence_are_shown(rng):
     assert found.findings[0].rows == (7,)
 
 
+@pytest.mark.slow
 def test_many_rows_are_fitted_in_cells_as_they_would_be_one_by_one(rng, monkeypatch):
     z, x, s = rng.normal(0.1, 1.2, 4200), *rng.normal(size=(2, 4200))
     z += 0.2 * x
@@ -207,6 +208,7 @@ def test_coverage_counts_what_is_known_and_clusters_widen_it(rng):
     assert within / alone == pytest.approx(3, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_outcomes_that_bound_no_size_are_named_all_the_same(rng):
     x = rng.normal(size=200)

@@ -97,6 +97,7 @@ def test_a_sentence_has_the_parts_of_its_clauses():
     assert [each.short for each in clauses] == ["overpredicts 'a; (b)'", "certain and wrong", "asymmetric", ""]
 
 
+@pytest.mark.slow
 def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     wave = Kind(
         "wave",

@@ -121,6 +121,7 @@ def test_intervals_hold_the_truth_where_those_of_the_model_do_not(name):
     assert (np.mean(held, axis=0) >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)).all()
 
 
+@pytest.mark.slow
 def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, capsys):
     y, p = sample(rng, 1500)
     cluster = np.arange(1500) % 60

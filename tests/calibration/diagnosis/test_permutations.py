@@ -20,6 +20,8 @@ from unperplexed.cli import parser as cli
 from unperplexed.describe.diagnosis import UNORDERED, diagnosis_parts
 from unperplexed.tally.class_sums import ClassSums, length
 
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+
 REFERENCE = Path(os.environ.get("UNPERPLEXED_DATA", "")).parent / "reference" / "real_data_reference.py"
 KINDS = ["exchange", "two exchanges", "three-cycle", "shift", "back", "reverse", "text"]
 
@@ -319,6 +321,7 @@ def test_a_gate_fails_for_permuted_columns(exchanged, capsys):
     assert "columns-permuted" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_scipy_is_loaded_only_where_a_permutation_may_be(tmp_path):
     code = """
 import sys, numpy as np
