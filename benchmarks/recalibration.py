@@ -36,7 +36,7 @@ from unperplexed.maps.parameters import TWO_CLASSES
 from unperplexed.maps.two import BinaryMap
 from unperplexed.recalibration.averaging import Average, average
 from unperplexed.recalibration.binary_rows import BinaryRows, rows_of_tally
-from unperplexed.recalibration.group_rows import BINARY_METHODS
+from unperplexed.recalibration.fitting import BINARY_METHODS
 from unperplexed.scores import log_loss
 
 Values = NDArray[np.float64]

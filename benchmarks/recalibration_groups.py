@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from unperplexed import Forecasts, Recalibrator
-from unperplexed.recalibration.group_rows import GroupMaps, checked_settings, gain_over_one_map, gathered_groups
+from unperplexed.recalibration.fitting import GroupMaps, checked_settings, gain_over_one_map, gathered_groups
 
 Values = NDArray[np.float64]
 GROUPS, FRESH, FOLDS = 10, 4000, 5

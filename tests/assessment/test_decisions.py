@@ -12,7 +12,7 @@ from unperplexed.assessment.counted_rows import rows_one_by_one
 from unperplexed.assessment.decisions import best_threshold
 from unperplexed.forecasts.gathered import gathered
 from unperplexed.recalibration.averaging import average
-from unperplexed.recalibration.group_rows import BINARY_METHODS
+from unperplexed.recalibration.fitting import BINARY_METHODS
 from unperplexed.results import Costs
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from unperplexed._lib import output_files
 from unperplexed._lib.output_files import whole_files, write_whole
-from unperplexed.cli import commands, signals
+from unperplexed.cli import commands, terminal
 from unperplexed.cli import main as unperplexed_main
 from unperplexed.cli.outputs import Outputs
 from unperplexed.cli.parser import main
@@ -344,7 +344,7 @@ def test_an_error_after_a_signal_is_that_signal_and_others_are_raised(monkeypatc
         unperplexed_main([])
 
     def interrupted(_):
-        signals.came.append(number)
+        terminal.came.append(number)
         raise ImportError
 
     monkeypatch.setattr("unperplexed.cli.parser.main", interrupted)

@@ -9,8 +9,8 @@ import pytest
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally
 from unperplexed.maps.parameters import MANY_CLASSES
+from unperplexed.recalibration.fitting import rows_of_chunks
 from unperplexed.recalibration.folded_rows import Kept, canonical_order
-from unperplexed.recalibration.group_rows import rows_of_chunks
 from unperplexed.scores import log_loss
 
 

@@ -87,7 +87,7 @@ def test_a_saved_map_and_a_sample_know_no_rows(rng, monkeypatch):
     made = Recalibrator("temperature").fit(y, p)
     assert Recalibrator.from_dict(made.to_dict()).held_out is None
     assert Recalibrator.from_dict(made.to_dict()).gain_ == made.gain_
-    monkeypatch.setattr("unperplexed.recalibration.group_rows.rows_of_chunks.__defaults__", (600,))
+    monkeypatch.setattr("unperplexed.recalibration.fitting.rows_of_chunks.__defaults__", (600,))
     forecasts = Forecasts(y, p)
     sampled = Recalibrator("temperature").fit_chunks(lambda: [forecasts])
     assert sampled.held_out.dealt is None

@@ -7,7 +7,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from unperplexed import InputError, Recalibrator
 from unperplexed.maps.parameters import MANY_CLASSES
-from unperplexed.recalibration.group_rows import BINARY_METHODS
+from unperplexed.recalibration.fitting import BINARY_METHODS
 
 
 def binary(n=600):

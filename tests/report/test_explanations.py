@@ -12,7 +12,7 @@ from unperplexed.calibration.diagnosis.kinds import KINDS, certainty, rows, shap
 from unperplexed.calibration.diagnosis.kinds.bias import biased_classes
 from unperplexed.cli.parser import main
 from unperplexed.language_models import GradedAnswers, leaderboard
-from unperplexed.recalibration.group_rows import METHODS
+from unperplexed.recalibration.fitting import METHODS
 from unperplexed.report.explanations import _groups, terms_document
 from unperplexed.report.terminal import text
 from unperplexed.results import Finding

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import cho_factor, cho_solve
 
-from unperplexed.statistics.definite import Factored, definite
+from unperplexed.statistics.matrices import Factored, definite
 
 
 @pytest.mark.parametrize("n", [1, 2, 97, 250])

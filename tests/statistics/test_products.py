@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unperplexed.statistics.definite import product
+from unperplexed.statistics.matrices import product
 
 
 @pytest.mark.parametrize(

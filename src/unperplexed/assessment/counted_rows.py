@@ -20,10 +20,10 @@ from ..forecasts.labels import Label
 from ..kernels.logarithms import log_odds
 from ..recalibration.averaging import average
 from ..recalibration.binary_rows import BinaryRows, DealtCounts, rows_of_columns, rows_of_kept
+from ..recalibration.fitting import BINARY_METHODS
 from ..recalibration.folded_rows import Kept
-from ..recalibration.group_rows import BINARY_METHODS
-from ..statistics.definite import product
 from ..statistics.intervals import Dependence, UncertainMean, uncertain_mean
+from ..statistics.matrices import product
 from ..statistics.threshold_cells import ThresholdCells, threshold_cells
 from ..tally.binary import BinaryColumns
 from ..tally.binary import BinaryRows as TallyRows

@@ -17,8 +17,8 @@ from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
 from ..kernels.rows import COARSE, COARSE_CELLS
-from ..statistics.definite import product
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric, wilson
+from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from ..tally.tables import Pairs
 from ..tally.tally import Tally

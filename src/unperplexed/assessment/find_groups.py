@@ -24,8 +24,8 @@ from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.group_keys import columns_of
 from ..forecasts.labels import Label, label_array
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
+from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
 from ..recalibration.gain import Gain
-from ..recalibration.group_rows import FitSettings, GroupRows, cross_fitted, gathered_groups
 from ..report.result import frames_as_input
 from .groups_found import Groups
 

@@ -35,8 +35,8 @@ from ..calibration.world_samples import (
 from ..calibration.worlds import Counts, bias_beyond_chance, hull
 from ..kernels.curves import shrunk_isotonic_curve
 from ..scores.rules import score_named, score_reach
-from ..statistics.definite import product
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Band, Interval, wilson
+from ..statistics.matrices import product
 from ..statistics.means import (
     DEFAULT_FLOOR,
     GEOMETRIC,

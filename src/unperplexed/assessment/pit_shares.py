@@ -15,8 +15,8 @@ from ..calibration.diagnosis.pit_search import PitScored
 from ..calibration.distribution_rows import RowMeans
 from ..forecasts.distributions.pit_rows import BARS, COVERED
 from ..maps.pit import PitMap
-from ..statistics.definite import product
 from ..statistics.intervals import Metric, UncertainMean, alpha_of, wilson
+from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from ..statistics.normal_scores import numbered
 from .distribution_result import Beyond, Coverage, PitBars, QuantileReliability

@@ -23,7 +23,7 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.reading import SEARCHED
 from ..recalibration.gain import FEWEST_ROWS, Baseline, Gain
 from ..report.document import Python
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.means import Limit, apply_limit, averages
 from ..tally.tables import Pairs
 from ..tally.tally import Tally

@@ -26,7 +26,7 @@ from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
 from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
 from ..maps.fit import Prior
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.tails import skewed_sf
 from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
 from .diagnosis.gate import CELLS, information_time, orthonormal

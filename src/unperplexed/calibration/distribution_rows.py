@@ -24,8 +24,8 @@ from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
-from ..statistics.definite import product
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
+from ..statistics.matrices import product
 from ..statistics.means import effective_number
 from .dependence_search import DECLARED, DECLINED, DependenceSearch
 from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen

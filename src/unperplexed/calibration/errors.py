@@ -18,7 +18,7 @@ from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import ByValue, Floats, Ints
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..tally.binary import mirror
 from ..tally.tables import Pairs
 from ..tally.tally import PAIR_VIEWS, Tally, View, counted_for, pairs_by_class, view_or

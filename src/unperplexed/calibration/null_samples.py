@@ -12,8 +12,8 @@ from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Result
-from ..statistics.definite import product
 from ..statistics.intervals import Sampling, checked_sampling
+from ..statistics.matrices import product
 from ..statistics.means import DEFAULT_FLOOR, floor_for
 from ..tally.tally import EXACT_LIMIT, Tally, counted_for
 from .clustered_test import score_test

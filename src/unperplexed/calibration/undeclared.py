@@ -18,7 +18,7 @@ from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.group_keys import ColumnCodes, columns_of, hashes_of_clusters
 from ..forecasts.reading import AUTO
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .dependence import (
     ALL_ROWS,
     FEWEST,

@@ -25,7 +25,7 @@ from .._lib.arrays import run_starts
 from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.means import Limit, apply_limit
 from ..tally.counter import ROOM
 from ..tally.tables import Pairs, grid_of

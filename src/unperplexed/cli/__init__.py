@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(_OBJECTS, *usual[1:])
     came: list[int] = []
     try:
-        from .signals import came, listen
+        from .terminal import came, listen
 
         listen()
         from .parser import main as run

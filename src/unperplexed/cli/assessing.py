@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..assessment.group_figures import RowsOfGroups
     from ..assessment.result import Assessment
     from ..calibration.diagnosis.result import Diagnosis
-    from ..recalibration.group_rows import GroupRows
+    from ..recalibration.fitting import GroupRows
     from ..tally.tally import Tally
 
 
@@ -157,7 +157,7 @@ def _rows_of_groups(asked: Asked, tally: Tally) -> RowsOfGroups | None:
 
     @cache
     def rows() -> GroupRows:
-        from ..recalibration.group_rows import gathered_groups
+        from ..recalibration.fitting import gathered_groups
 
         return gathered_groups(asked.rows.grouped_chunks()())
 

@@ -19,7 +19,7 @@ from ..report import terminal
 from ..report.document import Document, Python
 from ..report.result import Naming, Result, document, picture_size
 from ..sources.readers.formats import matching
-from .signals import drop_output, print_error, shows_colour
+from .terminal import drop_output, print_error, shows_colour
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,7 +21,7 @@ from .former import refuse_former, refuse_unknown
 from .help import HelpAll, command_help, program_help
 from .meaning import settle
 from .reading import as_toml, reading_in_use, words_of_reading
-from .signals import drop_output, listen, print_error
+from .terminal import drop_output, listen, print_error
 
 _NO_VALUE = re.compile("argument (.+): expected one argument")
 _EXPONENTS = re.compile(r"-((\d+\.?\d*|\.\d+)e[+-]?\d+|inf)", re.IGNORECASE)

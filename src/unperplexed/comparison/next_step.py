@@ -21,8 +21,8 @@ from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..report.document import Python
 from ..report.numbers import estimate, number
 from ..scores.rules import LOG_LOSS, rule_at_floor
-from ..statistics.definite import product
 from ..statistics.intervals import Dependence, Interval, uncertain_mean
+from ..statistics.matrices import product
 from ..statistics.means import apply_limit, t_quantile
 
 _POWER = 0.8416

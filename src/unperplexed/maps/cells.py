@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.elementary import expit
 from .._lib.typing import Floats
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .fit import Fit, Prior, fitted
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST, TWO, BinaryMap, columns

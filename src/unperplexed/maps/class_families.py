@@ -12,7 +12,7 @@ from .._lib.dataclasses import dataclass, replace
 from .._lib.errors import check_choice
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.curves import isotonic_blocks
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .classes import BLOCK_VALUES, CURVES, ClassMap, inside
 from .fit import ESTIMATED, Likelihood, Prior, fitted
 from .parameters import LAPSE, MANY_CLASSES

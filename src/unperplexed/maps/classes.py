@@ -17,7 +17,7 @@ from .._lib.dataclasses import dataclass, field, replace
 from .._lib.elementary import of_rows
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .parameters import LAPSE, shown
 from .two import LARGEST, SMALLEST, tail
 

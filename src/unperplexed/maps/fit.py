@@ -17,7 +17,7 @@ import numpy as np
 
 from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Bools, Floats
-from ..statistics.definite import Factored, definite
+from ..statistics.matrices import Factored, definite
 from .parameters import LAPSE
 
 ESTIMATED = math.nan

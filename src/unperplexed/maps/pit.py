@@ -23,7 +23,7 @@ from scipy.special import betainc, binom, log_ndtr, logsumexp, ndtr
 
 from .._lib.dataclasses import dataclass
 from .._lib.typing import Bools, Floats, Ints
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.normal_scores import normal_scores, numbered
 from .fit import Prior, fitted
 

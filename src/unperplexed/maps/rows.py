@@ -10,7 +10,7 @@ import numpy as np
 
 from .._lib.elementary import expit, logit, of_rows
 from .._lib.typing import AnyFloats, Floats, Ints
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .classes import BLOCK_VALUES, CURVES, ClassMap, class_tail, log_rest, softmax
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST

@@ -13,7 +13,7 @@ from .._lib.elementary import expit, log_expit
 from .._lib.typing import Floats
 from ..maps.pit import log_mass
 from ..maps.two import columns
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.rank_evidence import log_evidence
 from .event_counts import EventCounts
 from .pit_counts import PitCounts

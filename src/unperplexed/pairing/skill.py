@@ -29,8 +29,8 @@ from ..forecasts.reading import (
 )
 from ..report.result import frames_as_input
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, SCORES, Score, score_named, scores_by_outcome
-from ..statistics.definite import product
 from ..statistics.intervals import Dependence, Interval, UncertainRatio, simultaneous, uncertain_ratio
+from ..statistics.matrices import product
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from .dependence import PairedOptions, PairedSettings, short_series
 from .rows import Chunks, Pair, PairedRows, Pairing, ScoredRows, pairing_of_arrays, parts_of, read_paired

@@ -20,7 +20,7 @@ from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block
 from ..maps.classes import inside
 from ..maps.parameters import family_of
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .folded_rows import Dealt, FoldedRows, Map
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Baseline, Gain, errors_to_limit, gain_of
 

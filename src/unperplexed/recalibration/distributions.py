@@ -27,7 +27,7 @@ from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
 from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
 from ..report.document import listed
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from ..statistics.normal_scores import normal_scores
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters

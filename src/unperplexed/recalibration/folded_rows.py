@@ -16,7 +16,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..maps.two import zero_of
-from ..statistics.definite import product
+from ..statistics.matrices import product
 from .folds import DECIMALS, FARTHEST, contents_of_rows, folds_of_clusters, folds_of_places, hashed
 
 

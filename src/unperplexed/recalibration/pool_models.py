@@ -10,7 +10,7 @@ from scipy.special import betainc, betaincc, betaln, expit, logsumexp, softmax
 
 from .._lib.dataclasses import dataclass, replace
 from .._lib.typing import Floats, Ints
-from ..statistics.definite import product
+from ..statistics.matrices import product
 
 _NEAR_ZERO = 1e-8
 """Closer to 0 than this an order is that of the geometric mean."""

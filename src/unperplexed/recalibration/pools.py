@@ -25,12 +25,12 @@ from ..forecasts.unobserved import new_forecasts
 from ..kernels.devices import Scale, device_columns
 from ..maps.two import zero_of
 from ..report.result import Result
-from ..statistics.definite import product
 from ..statistics.intervals import UNKNOWN, Dependence, Interval, uncertain_mean
+from ..statistics.matrices import product
 from ..statistics.means import effective_number
 from .files import Form, SavedFit
+from .fitting import checked_settings, state_of_forecasts
 from .folds import held_out
-from .group_rows import checked_settings, state_of_forecasts
 from .pool_models import Free, PoolModel, PoolRows, fit_pool
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from ..kernels.devices import Scale, device_columns
 from ..tally.tally import Tally, refuse_rows
 from .averaging import HeldOut
 from .files import Fitted
-from .gain import Baseline, Gain
-from .group_rows import (
+from .fitting import (
     Chunks,
     FitSettings,
     GroupMaps,
@@ -37,6 +36,7 @@ from .group_rows import (
     state_of_forecasts,
     state_of_tally,
 )
+from .gain import Baseline, Gain
 from .saved import DISTRIBUTIONS, Saved, groups_dict, groups_of, state_dict, state_of
 from .state import Candidate, State, map_text
 

@@ -14,8 +14,8 @@ from ..maps.saved import binary_map_of, class_map_of, class_map_of_version_1, nu
 from ..maps.two import SMALLEST
 from .averaging import LEAST_WEIGHT
 from .files import Form
+from .fitting import GroupGain, GroupMaps, HeldOutGroup
 from .gain import Baseline, Gain
-from .group_rows import GroupGain, GroupMaps, HeldOutGroup
 from .state import Candidate, Facts, State
 
 ONE = Form("unperplexed recalibration map", "a recalibration map", "the recalibration map has", versions=(1, 2))

@@ -10,7 +10,7 @@ import numpy as np
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_seed, is_whole
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
-from .definite import product
+from .matrices import product
 from .means import effective_number, t_quantile
 
 

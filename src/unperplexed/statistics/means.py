@@ -15,7 +15,7 @@ from .._lib.arrays import check_indexes, floats
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import ByValue, Floats, Ints
-from .definite import product
+from .matrices import product
 from .tails import normal_quantile, student_quantile
 
 Limit = Literal["floor", "both"]

@@ -22,7 +22,7 @@ from ...maps.cells import NO_PRIOR, Cells, fitted_cells, map_of
 from ...maps.fit import Prior
 from ...maps.parameters import LAPSE
 from ...maps.two import BinaryMap, columns
-from ...statistics.definite import product
+from ...statistics.matrices import product
 from ...statistics.tails import chi2_sf, poisson_sf, squared_normal_isf
 from .choice import (
     BOUNDS,

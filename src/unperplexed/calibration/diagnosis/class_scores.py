@@ -18,7 +18,7 @@ from ...maps.fit import Likelihood
 from ...maps.parameters import LAPSE, LAPSES
 from ...maps.rows import Coefficients, Rows, places_of
 from ...maps.two import tail
-from ...statistics.definite import definite
+from ...statistics.matrices import definite
 from ...tally.class_sums import HALF
 from ...tally.counter import RowSample
 from .class_rows import PreparedRows

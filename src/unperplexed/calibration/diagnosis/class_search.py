@@ -19,7 +19,7 @@ from ...maps.classes import ClassMap
 from ...maps.fit import Fit, Prior, fitted
 from ...maps.parameters import LAPSE
 from ...maps.rows import Rows, derivatives, places_of
-from ...statistics.definite import NEW, Factored, definite, in_turn, product
+from ...statistics.matrices import NEW, Factored, definite, in_turn, product
 from ...statistics.means import effective_number
 from ...statistics.tails import chi2_sf
 from ...tally.class_sums import CELLS

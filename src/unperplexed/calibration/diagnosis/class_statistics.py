@@ -10,7 +10,7 @@ import numpy as np
 from ..._lib.arrays import run_starts
 from ..._lib.dataclasses import dataclass, fields
 from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
-from ...statistics.definite import product
+from ...statistics.matrices import product
 from ...tally.class_sums import CELLS, FIRST_LEVEL, HALF, LEVELS, ClassSums
 from .class_rows import CERTAIN, CHUNK_VALUES, MOST_SURPRISING, Certain, Chunk
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats
-from ...statistics.definite import in_turn, product
+from ...statistics.matrices import in_turn, product
 from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile, weighted_chi2_sf
 from .class_statistics import ClassStatistics, ClusterSums
 from .class_tails import attained, hall, upper_tail

@@ -17,7 +17,7 @@ from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...report.document import listed
-from ...statistics.definite import product
+from ...statistics.matrices import product
 from .choice import LEVEL, POWER, Errors, as_good, gains, p_value
 from .class_rows import MOST_SURPRISING
 from .gate import FEWEST_CLUSTERS, Gate

@@ -19,7 +19,7 @@ from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...maps.cells import Counts
 from ...maps.two import tail
-from ...statistics.definite import in_turn, product
+from ...statistics.matrices import in_turn, product
 from ...statistics.tails import weighted_chi2_sf
 from .class_tails import hall
 

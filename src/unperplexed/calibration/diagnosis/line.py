@@ -17,8 +17,8 @@ from ..._lib.elementary import expit, log_expit
 from ..._lib.typing import Bools, Floats
 from ...maps.cells import NO_PRIOR, Cells, fitted_cells
 from ...maps.two import columns, finite, zero_of
-from ...statistics.definite import product
 from ...statistics.intervals import LEAST_WORTH, Interval, Metric
+from ...statistics.matrices import product
 from ...statistics.means import effective_number, t_quantile
 from .gate import ClusterSums, Scored, in_cells
 

@@ -26,8 +26,8 @@ from ..._lib.typing import Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.fit import fitted
 from ...maps.pit import PRIOR, PitCells, PitGains, PitMap
-from ...statistics.definite import definite, product
 from ...statistics.intervals import UncertainMean
+from ...statistics.matrices import definite, product
 from ...statistics.normal_scores import cell_means, numbered, third_cumulants
 from ...statistics.tails import chi2_sf, weighted_chi2_sf
 from .choice import LEAST, Candidate, Errors, cost, sets_of, unit_cost

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, Floats, Ints
-from ...statistics.definite import product
+from ...statistics.matrices import product
 from .gate import LEAST_VARIANCE
 
 

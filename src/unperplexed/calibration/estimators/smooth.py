@@ -8,7 +8,7 @@ from ..._lib.elementary import logit
 from ..._lib.errors import check_whole
 from ..._lib.typing import Floats
 from ...kernels.curves import frequencies, isotonic_bins, logistic_line, shrunk_isotonic_curve
-from ...statistics.definite import product
+from ...statistics.matrices import product
 from ...tally.tables import Pairs
 from .bins import equal_population
 from .estimate import Estimate, checked_positive, estimator, with_ends_apart

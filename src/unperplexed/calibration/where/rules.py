@@ -18,7 +18,7 @@ from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import pair_tables
 from ...maps.cells import Counts, Directions, fitted_cells
 from ...maps.fit import Fit, Prior
-from ...statistics.definite import Factored, definite, product
+from ...statistics.matrices import Factored, definite, product
 from ..diagnosis.gate import columns, orthonormal
 from .conditions import Column
 

@@ -34,7 +34,7 @@ def product(a: np.ndarray, b: np.ndarray) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from unperplexed.statistics.definite import product
+    >>> from unperplexed.statistics.matrices import product
     >>> float(product(np.ones(100_000), np.full(100_000, 0.5)))
     50000.0
     """
