@@ -46,7 +46,7 @@ class Groups(JsonResult):
     observed_interval: tuple[float, float]
     """95% confidence interval of the observed frequency of all rows."""
     residuals: Residuals | None
-    """Mean residuals by the columns of the costliest group; None where none is found."""
+    """Mean residuals by the columns of the costliest group that has a bias; None where none has."""
     n_rows: int
     labels: tuple[Label | None, ...]
     dependence: DependenceSearch

@@ -144,10 +144,11 @@ def groups_chart(g: Groups) -> Chart:
         seen = f"observed {share(observed)}{aside(ci('95% CI', interval, share))}"
         rows.append(Row(name, observed, interval, f"{whole}: {seen}, predicted {share(predicted)}, {count(n)} rows"))
         rings.append(predicted)
+    more = "; an error of the slope shows in the table alone" if any(i.error != "bias" for i in g.items) else ""
     chart = forest(
         rows,
         title="Predicted and observed frequency",
-        subtitle="Ring: mean prediction. Dot: observed frequency with 95% CI, of groups valid for all rules at once",
+        subtitle=f"Ring: mean prediction. Dot: observed frequency, 95% CI, of groups valid for all rules at once{more}",
         label="Mean prediction and observed frequency of groups",
         axis="Probability",
         within=rings,
@@ -185,13 +186,14 @@ def residuals_chart(r: Residuals) -> Chart:
         outline=(left - 0.48, right - 0.52, down + 0.55 - after, down + 0.45 - first),
     )
     title = f"Residuals by {' and '.join(map(printable, r.columns[::-1]))}"
+    few = f". Dot: under {LEAST_ROWS} rows" if (n[~told] > 0).any() else ""
     about = "Observed less predicted, after the curve that all rows share, in percentage points"
     return heat_map(
         cells,
         rows,
         columns,
         title=title,
-        subtitle=f"{about}. Box: the costliest group. Dot: under {LEAST_ROWS} rows",
+        subtitle=f"{about}. Box: the costliest group with a bias{few}",
         label=f"{title}. {'; '.join(texts)}",
         axis=printable(r.columns[0]) if len(r.columns) > 1 else "",
     )

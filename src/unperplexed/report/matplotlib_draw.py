@@ -134,7 +134,7 @@ def draw_points(
 
 
 _POINT: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.8}
-_RING: dict[str, Any] = {"marker": "o", "markersize": 6, "markerfacecolor": "white", "markeredgewidth": 1.4}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 10, "markerfacecolor": "white", "markeredgewidth": 1.4}
 
 
 def _draw_cells(ax: Axes, cells: Cells) -> None:

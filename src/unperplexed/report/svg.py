@@ -178,8 +178,9 @@ def _points(chart: Chart, points: Points) -> str:
             ends = zip(low, high, [f"M{x:.4g} {{0:.4g}}V{{1:.4g}}" for x in across], strict=True)
         whiskers = "".join(step.format(a, b) for a, b, step in ends if np.isfinite(a) and np.isfinite(b))
     wick = f'<path class="wk {role}" d="{whiskers}"/>' if whiskers else ""
-    ring = f'<path class="pt in" d="{dots}"/>' if points.hollow else ""
-    return f'{wick}<path class="pt {role}" d="{dots}"/>{ring}' if dots else wick
+    if points.hollow:
+        return f'{wick}<path class="pt ro {role}" d="{dots}"/><path class="pt in" d="{dots}"/>'
+    return f'{wick}<path class="pt {role}" d="{dots}"/>' if dots else wick
 
 
 def _words(chart: Chart) -> str:
