@@ -140,12 +140,12 @@ def _remedy(found: DistributionRemedy) -> Iterator[str]:
     if not found.advised:
         yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
         return
-    changed = f"lowers the log score by {number(gain.value)} nats ({limits})"
+    lowered = f"the log score by {number(gain.value)} nats ({limits})"
     if found.score:
         title = distribution_score_named(found.score).title.replace("Plain", "plain")
-        raised = "but raises" * (found.after > found.before)
-        changed += f", {raised or 'and'} the {title} from {amount(found.before)} to {amount(found.after)}"
-    yield f"{capital(found.words)}. That {changed}."
+        score = f"the {title} from {amount(found.before)} to {amount(found.after)}"
+        lowered = f"{lowered}, but raises {score}" if found.after > found.before else f"{score} and {lowered}"
+    yield f"{capital(found.words)}. That lowers {lowered}."
 
 
 def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
@@ -347,7 +347,8 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     if told := b.whole.told:
         at, heading = b.whole.coverage.index(told), f"held, {level_text(told.expected)} expected"
         columns.append(column(heading, (each.coverage[at].held for each in found), share))
-    costs = (Estimate(each.cost, interval=each.cost_interval) for each in found)
+    shown = (each.cost if each.diagnosis.findings else math.nan for each in found)  # 0 would say that none is lost
+    costs = (Estimate(cost, interval=each.cost_interval) for cost, each in zip(shown, found, strict=True))
     columns += [
         column("cost in nats", costs, number, noted=True),
         column("bias", (each.bias for each in found), two_decimals),
