@@ -137,13 +137,16 @@ def _actions(a: DistributionAssessment) -> Iterator[Action]:
 def _remedy(found: DistributionRemedy) -> Iterator[str]:
     """Say what the remedy does and what it brings, or that this is uncertain."""
     gain, limits = found.gain, f"cross-fitted, {ci('95% CI', found.gain.interval)}"
-    if not found.advised:
-        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
-        return
-    lowered = f"the log score by {number(gain.value)} nats ({limits})"
+    score = ""
     if found.score:
         title = distribution_score_named(found.score).title.replace("Plain", "plain")
         score = f"the {title} from {amount(found.before)} to {amount(found.after)}"
+    if not found.advised:
+        would = f" It would bring {score}." if score else ""
+        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits}).{would}"
+        return
+    lowered = f"the log score by {number(gain.value)} nats ({limits})"
+    if score:
         lowered = f"{lowered}, but raises {score}" if found.after > found.before else f"{score} and {lowered}"
     yield f"{capital(found.words)}. That lowers {lowered}."
 
