@@ -160,8 +160,8 @@ def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
     mended = a.remedy if a.remedy is not None and a.remedy.score and a.remedy.advised else None
-    of_members = {} if mended is None else {mended.score: Estimate(mended.before)}
-    for name, found in {**a.scores, **of_members, **a.scores}.items():
+    of_members = {} if mended is None or mended.score in a.scores else {mended.score: Estimate(mended.before)}
+    for name, found in {**a.scores, **of_members}.items():
         score = distribution_score_named(name)
         skill = a.skill if a.skill is not None and a.skill.score == name else None
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
