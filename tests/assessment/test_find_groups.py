@@ -73,6 +73,27 @@ def test_false_alarms_are_rare():
     assert alarms <= 7
 
 
+@pytest.mark.slow
+def test_equal_forecasts_and_one_column_give_no_more_false_alarms():
+    """No rule asks for a slope, nor for two columns. More than 11 of 100 have a chance of .004 at a rate of 5%."""
+    alarms = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        y, x = (rng.random(300) < 0.3) * 1, rng.normal(size=300)
+        alarms += up.find_groups(y, np.full(300, 0.3), among={"x": x}).p_value < 0.05
+    assert alarms <= 11
+
+
+def test_missing_values_of_text_durations_and_leaks_by_absence(rng):
+    y = (rng.random(600) < 0.3) * 1
+    wait = np.where(y == 1, np.timedelta64(5, "s"), np.timedelta64(9, "m")) + rng.integers(0, 99, 600).astype("m8[s]")
+    text = np.where(np.arange(600) % 3 == 0, np.nan, rng.choice(list("ab"), 600).astype(object))
+    death = np.where(y == 1, rng.integers(1, 9, 600), np.nan)
+    found = up.find_groups(y, np.full(600, 0.3), among={"wait": wait, "text": text, "death": death}, max_groups=1)
+    assert "NaN" not in str(found)
+    assert "column 'death' alone orders the outcomes (AUC above 0.99) by where it is missing" in str(found.warnings)
+
+
 def test_a_slope_is_found_as_confidence():
     rng = np.random.default_rng(2)
     s, kind = rng.normal(0, 1.5, 6000), rng.choice(list("abcd"), 6000)
@@ -168,7 +189,7 @@ def test_dates_and_missing_values_are_conditions():
 SAID = {
     "order": (lambda y, rng: y + 0.1 * rng.random(y.size), "alone orders the outcomes"),
     "row": (lambda y, rng: np.arange(y.size), "has another number in each row"),
-    "note": (lambda y, rng: [f"note {at}" for at in range(y.size)], "holds 500 different texts"),
+    "note": (lambda y, rng: [f"note {at}" for at in range(y.size)], "holds 500 different values"),
     "empty": (lambda y, rng: np.full(y.size, np.nan), "is missing in all rows"),
     "same": (lambda y, rng: ["a"] * y.size, "has the same value in all rows"),
 }

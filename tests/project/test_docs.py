@@ -60,7 +60,7 @@ def test_rows_that_are_known():
     assert "| `--folds K` | `pool`: number of cross-validation folds (default: 5) |" in PAGE
     assert "For `recalibrate`, unless the row names other commands." in PAGE
     assert "For all commands but `lm`, `explain`, `demo`" in PAGE
-    assert "| `--engine NAME[:ADDRESS]` | `assess`, `check`, `monitor`, `tally`: count in this process (local)" in PAGE
+    assert "| `--engine NAME[:ADDRESS]` | `assess`, `tally`: count in this process (local)" in PAGE
 
 
 def test_no_other_option_is_named():

@@ -30,6 +30,7 @@ from ..scores.distributions.rules import distribution_score_named, scores_that_a
 from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
 from .distribution_remedy import remedy_of_distributions
 from .distribution_result import (
+    Beyond,
     Coverage,
     DistributionAssessment,
     DistributionBreakdown,
@@ -185,9 +186,17 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        notes=(*rows.notes, *_OTHER_UNITS * (found.beyond.count > _ALMOST_ALL * found.n_rows)),
+        notes=(
+            *rows.notes,
+            *_OTHER_UNITS * _almost_all(found.beyond, found.n_rows),
+        ),
         dependence=rows.search,
     )
+
+
+def _almost_all(beyond: Beyond, n_rows: int) -> bool:
+    """Whether almost all outcomes lie where less than half are expected."""
+    return beyond.count > _ALMOST_ALL * n_rows and beyond.expected < n_rows / 2
 
 
 def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:

@@ -284,7 +284,9 @@ def _remark(column: Column, truth: Ints) -> str:
     InputError
         For a column that holds the outcomes.
     """
-    there = ~np.isnan(column.values)
+    there, tells = ~np.isnan(column.values), "alone orders the outcomes (AUC above 0.99)"
+    if not there.all() and _auc(there.astype(np.int64), truth == truth.max(), ordered=True) > _TELLS:
+        return f"{tells} by where it is missing. A column that is known only afterwards names useless groups"
     values, observed = column.values[there], truth[there]
     distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
     if not distinct.size:
@@ -294,11 +296,11 @@ def _remark(column: Column, truth: Ints) -> str:
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
     numbers = column.categories is None
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
-        many = f"holds {distinct.size:,} different texts, each in less than 1% of the rows"
+        many = f"holds {distinct.size:,} different values, each in fewer than {LEAST_ROWS} rows or 1% of them"
         return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
     happened = observed == truth.max()
     if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
-        return "alone orders the outcomes (AUC above 0.99). A column that is known only afterwards names useless groups"
+        return f"{tells}. A column that is known only afterwards names useless groups"
     if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
         return "has another number in each row, as identifiers have; a rule can only ask for ranges of them"
     return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""

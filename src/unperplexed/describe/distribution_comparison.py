@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.errors import check_choice
-from .._lib.formatting import confidence_interval, short_names
+from .._lib.formatting import confidence_interval, short_name, short_names
 from ..assessment.distribution_result import DistributionAssessment
 from ..calibration.dependence_search import dependence_words
 from ..calibration.diagnosis.result import Diagnosis
@@ -44,7 +44,7 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     said = settings(first, f"{number(degrees, 0)} degrees of freedom")
     few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
     warnings = [*[few] * (degrees < _FEW), *c.notes]
-    what = f"comparisons with {c.reference}" if c.reference else f"pairs, of skill for {len(c.skill)}"
+    what = f"comparisons with {short_name(c.reference)}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(
         title=naming.titled(

@@ -137,15 +137,18 @@ def _actions(a: DistributionAssessment) -> Iterator[Action]:
 def _remedy(found: DistributionRemedy) -> Iterator[str]:
     """Say what the remedy does and what it brings, or that this is uncertain."""
     gain, limits = found.gain, f"cross-fitted, {ci('95% CI', found.gain.interval)}"
-    if not found.advised:
-        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits})."
-        return
-    changed = f"lowers the log score by {number(gain.value)} nats ({limits})"
+    score = ""
     if found.score:
         title = distribution_score_named(found.score).title.replace("Plain", "plain")
-        raised = "but raises" * (found.after > found.before)
-        changed += f", {raised or 'and'} the {title} from {amount(found.before)} to {amount(found.after)}"
-    yield f"{capital(found.words)}. That {changed}."
+        score = f"the {title} from {amount(found.before)} to {amount(found.after)}"
+    if not found.advised:
+        would = f" It would bring {score}." if score else ""
+        yield f"What recalibration gains is uncertain: {number(gain.value)} nats in log score ({limits}).{would}"
+        return
+    lowered = f"the log score by {number(gain.value)} nats ({limits})"
+    if score:
+        lowered = f"{lowered}, but raises {score}" if found.after > found.before else f"{score} and {lowered}"
+    yield f"{capital(found.words)}. That lowers {lowered}."
 
 
 def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
@@ -157,8 +160,8 @@ def _command(a: DistributionAssessment, naming: Naming) -> Code | None:
 
 def _metrics(a: DistributionAssessment) -> Iterator[Metric]:
     mended = a.remedy if a.remedy is not None and a.remedy.score and a.remedy.advised else None
-    of_members = {} if mended is None else {mended.score: Estimate(mended.before)}
-    for name, found in {**a.scores, **of_members, **a.scores}.items():
+    of_members = {} if mended is None or mended.score in a.scores else {mended.score: Estimate(mended.before)}
+    for name, found in {**a.scores, **of_members}.items():
         score = distribution_score_named(name)
         skill = a.skill if a.skill is not None and a.skill.score == name else None
         reference = "" if skill is None else f"{skill.reference} {amount(skill.reference_score)}"
@@ -347,7 +350,8 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     if told := b.whole.told:
         at, heading = b.whole.coverage.index(told), f"held, {level_text(told.expected)} expected"
         columns.append(column(heading, (each.coverage[at].held for each in found), share))
-    costs = (Estimate(each.cost, interval=each.cost_interval) for each in found)
+    shown = (each.cost if each.diagnosis.findings else math.nan for each in found)  # 0 would say that none is lost
+    costs = (Estimate(cost, interval=each.cost_interval) for cost, each in zip(shown, found, strict=True))
     columns += [
         column("cost in nats", costs, number, noted=True),
         column("bias", (each.bias for each in found), two_decimals),

@@ -144,7 +144,7 @@ def count(value: float) -> str:
     """Give a number of rows, or their weight."""
     if math.isnan(value):
         return "–"
-    return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or abs(value - round(value)) < 1e-6 else f"{value:,.4g}"
 
 
 def evidence_text(log_evidence: float) -> str:

@@ -276,7 +276,8 @@ def _only_choice(
     if len(choices) == 1 or len(named) == 1:
         return (named or choices)[0]
     found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
-    numbers = " (distributions of a number: --samples, --quantiles or --distribution)" if option == "prob" else ""
+    other = "a hub's file: --hub" if "output_type" in file.names else "--samples, --quantiles or --distribution"
+    numbers = f" (distributions of a number: {other})" if option == "prob" else ""
     raise InputError(
         f"which column holds the {what}? Say so with --{option}{numbers}; {found}. Columns: {listed(file.names, 20)}."
     )

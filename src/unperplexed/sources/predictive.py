@@ -187,7 +187,7 @@ def _counted(
             tallies = [Tally.merged([*tallies, one])]
     if not tallies:
         raise InputError(f"{parts[0].name}: a number is missing in all of {left_out:,} rows. None is left.")
-    return replace(tallies[0], left_out=left_out), [*dict.fromkeys(said)]
+    return replace(tallies[0], left_out=left_out + tallies[0].left_out), [*dict.fromkeys(said)]
 
 
 _DEPENDENT = "forecasts may depend on one another where their times overlap; a tally counts their rows as independent"
@@ -202,12 +202,17 @@ def _batches(
     if not isinstance(form, Wide):
         yield _read(parts, selection, reading, say), 0
         return
-    say(form.said)
+    if form.said:
+        say(form.said)
     for table in read_batches(
         parts, _wanted(form, selection, parts[0].source), selection.where, reading, drops(reading)
     ):
         whole = complete(table, reading)
-        some = _finished(of_columns(table[whole], form, reading), selection) if whole.any() else None
+        try:
+            some = _finished(of_columns(table[whole], form, reading), selection) if whole.any() else None
+        except InputError:
+            _read(parts, selection, reading, list[str]().append)  # which refuses the same, by numbers of all rows
+            raise
         yield some, int(np.count_nonzero(~whole))
 
 

@@ -113,7 +113,11 @@ def _lost_zeros(*sides: pl.Series) -> bool:
     """Whether numbers have leading zeros on one side only, and differ by more than these."""
     bare = [side.str.replace(*_ZEROS) for side in sides]
     have = [bool((short != side).any()) for short, side in zip(bare, sides, strict=True)]
-    return sum(have) == 1 and all(short.is_unique().all() for short in bare)
+    if sum(have) != 1 or not all(short.is_unique().all() for short in bare):
+        return False
+    short, side = next(each for each, zeros in zip(zip(bare, sides, strict=True), have, strict=True) if zeros)
+    other = sides[1 - have.index(True)]
+    return bool(short.filter(short != side).is_in(other.implode()).any())
 
 
 def _spelled(column: pl.Series) -> pl.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ class Chance:
     def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
         """Return p-values of evidence, adjusted for all rules of all classes."""
         x = (x - self.each.location[two, slope]) / self.each.scale[two, slope]
+        x = np.where(np.isinf(self.each.scale[two, slope]), -np.inf, x)
         return np.asarray(-np.expm1(-np.exp((self.best.location - x) / self.best.scale)))
 
     def critical(self, two: int, slope: int, level: float) -> float:
@@ -88,9 +90,11 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         for slope, score in enumerate(both):
             wide = widths[pair][slope] if widths else 1.0
             _raise(most[:, slope], score, scores.of[pair].kinds[slope].times(wide * share))
-    x = evidence(most)
+    x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
-    best = Gumbel.of(((x - each.location[..., None]) / each.scale[..., None]).max(axis=(0, 1)))
+    each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts
+    standard = (x - each.location[..., None]) / each.scale[..., None]
+    best = Gumbel.of((standard[there] if there.any() else standard[0]).max(axis=0))
     return Chance(each, best, widths, scores.n_rules)
 
 

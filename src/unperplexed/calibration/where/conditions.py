@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -210,7 +211,15 @@ def _series(values: NDArray[Any]) -> pl.Series:
     """Read what all values are: numbers, dates, or texts."""
     if values.dtype.kind == "M":
         return pl.Series(values.astype("M8[ms]"))
-    series = pl.Series(values.tolist() if values.dtype.kind in "OUS" else values, strict=False)
+    if values.dtype.kind == "m":
+        return pl.Series(values / np.timedelta64(1, "s"))
+    if values.dtype.kind in "OUS":
+        given = [None if isinstance(each, float) and math.isnan(each) else each for each in values.tolist()]
+    series = pl.Series(given if values.dtype.kind in "OUS" else values, strict=False)
+    if series.dtype == pl.Duration:
+        return series.dt.total_seconds(fractional=True)
+    if series.dtype == pl.Time:
+        return series.cast(pl.Int64) / 1e9
     if series.dtype != pl.String:
         return series.cast(pl.Float64) if series.dtype == pl.Null else series
     series = series.replace("", None)

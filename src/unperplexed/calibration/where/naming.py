@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -173,6 +174,7 @@ class Search:
         effect = np.mean([of[0].mean() for of in chance.widths.values()] or [1.0])  # of dependence, on average
         information = float((rows.w**2 * q * (1 - q)).sum() / effect)
         detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
         return Found(groups, corrections, chance, p_value, float(detectable))

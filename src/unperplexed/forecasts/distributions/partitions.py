@@ -159,10 +159,9 @@ class Samples(Partition):
                 yield n, f"members: {what}. Leave one of them out."
         away = np.median(np.abs(some - np.median(some, axis=1, keepdims=True)), axis=0)
         for at in np.flatnonzero(varied & (away > _UNLIKE * np.median(away))).tolist():
-            times = float(away[at] / np.median(away))
-            where = f"{self._name(at)} lies {times:.0f} times as far from the median of its row as the others"
+            where = f"{self._name(at)} lies more than {_UNLIKE:.0f} times as far from the median of its row as most"
             yield n, f"members: {where}. Leave it out if it is no member."
-        near = _ROUNDED * float(some.std(axis=1).mean())
+        near = _ROUNDED * float(some.std(axis=1, dtype=np.float64).mean())
         for at in np.flatnonzero(varied & self._is_mean(some, slice(None), near)).tolist():
             if some.shape[1] > 2 and self._is_mean(self.members, slice(at, at + 1), near)[0]:
                 yield n, f"members: {self._name(at)} is the mean of the others. Leave it out, since it is no draw."
