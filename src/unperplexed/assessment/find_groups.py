@@ -169,8 +169,12 @@ def groups_of_rows(
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
-    of_events = [(group, event.rows) for of, event in zip(found, events, strict=True) for group in of.groups]
-    items, first, one = tuple(group for group, _ in of_events), events[0].rows, len(events) == 1
+    of_events = [
+        (group, rule, event.rows)
+        for of, event in zip(found, events, strict=True)
+        for group, (rule, *_) in zip(of.groups, of.corrections, strict=True)
+    ]
+    items, first, one = tuple(group for group, *_ in of_events), events[0].rows, len(events) == 1
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
     whole = uncertain_mean(first.y, first.w, Dependence(first.cluster)).interval(0.95)
     return Groups(
@@ -184,7 +188,7 @@ def groups_of_rows(
         mean_predicted=float(np.average(expit(first.s), weights=first.w)) if one else math.nan,
         observed=float(np.average(first.y, weights=first.w)) if one else math.nan,
         observed_interval=(max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
-        residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)) if biased else None,
+        residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
         n_rows=len(rows.truth),
         labels=rows.labels,
         dependence=dependence,

@@ -79,10 +79,9 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], group: FoundGroup, rows: SearchedRows) -> Residuals:
-        """Take the mean residuals by the columns of a group's rule."""
-        by = {column.name: column for column in columns}
-        found = [(c.column, *by[c.column].parts(c)) for c in group.conditions]
+    def of(cls, columns: Sequence[Column], rule: Rule, rows: SearchedRows) -> Residuals:
+        """Take the mean residuals by the columns of a rule."""
+        found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
         every = ["all rows"], np.zeros(len(rows.s), np.int64), (0, 1)
         names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
