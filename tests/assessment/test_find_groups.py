@@ -309,6 +309,7 @@ def test_the_picture_and_the_page_show_what_was_predicted_and_observed(drawn):
     (left, right), (first, after) = found.residuals.group
     assert (round(box.get_width()), round(box.get_height())) == (right - left, after - first)
     page = found.to_html()
+    assert found.residuals.label == 1
     assert page.count('class="pt in"') == page.count('class="ol"') == 1
     noise = {"noise": np.random.default_rng(0).exponential(size=300)}
     none = up.find_groups(y[:300], p[:300], among=noise, clusters=None)

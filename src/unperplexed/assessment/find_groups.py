@@ -170,7 +170,7 @@ def groups_of_rows(
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     of_events = [
-        (group, rule, event.rows)
+        (group, rule, event.label, event.rows)
         for of, event in zip(found, events, strict=True)
         for group, (rule, *_) in zip(of.groups, of.corrections, strict=True)
     ]

@@ -128,7 +128,7 @@ def _beneath(g: Groups) -> str:
 
 def charts_of(g: Groups) -> list[Chart]:
     """Make the forest of groups and, where there are any, the map of residuals by the columns of the costliest."""
-    return [groups_chart(g), *([] if g.residuals is None else [residuals_chart(g.residuals)])]
+    return [groups_chart(g), *([] if g.residuals is None else [residuals_chart(g, g.residuals)])]
 
 
 def groups_chart(g: Groups) -> Chart:
@@ -162,7 +162,7 @@ def _percent(value: float, decimals: int) -> str:
     return f"{100 * value:.{max(decimals - 2, 0)}f}%"
 
 
-def residuals_chart(r: Residuals) -> Chart:
+def residuals_chart(g: Groups, r: Residuals) -> Chart:
     """Make a heat map of residuals after the common curve; cells of too few rows for a rule have a dot."""
     n, means = np.array(r.rows), np.array(r.means)
     down, across = n.shape
@@ -185,17 +185,18 @@ def residuals_chart(r: Residuals) -> Chart:
         scale=("overpredicted", "underpredicted"),
         outline=(left - 0.48, right - 0.52, down + 0.55 - after, down + 0.45 - first),
     )
-    title = f"Residuals by {' and '.join(map(printable, r.columns[::-1]))}"
+    of_class = "" if len(g.labels) == 2 or r.label is None else f" of class {class_name(r.label, 0)}"
+    title = f"Residuals{of_class} by {' and '.join(map(printable, r.columns[::-1]))}"
     few = f". Dot: under {LEAST_ROWS} rows" if (n[~told] > 0).any() else ""
     about = "Observed less predicted, after the curve that all rows share, in percentage points"
     return heat_map(
         cells,
         rows,
-        columns,
+        columns if across > 1 else [""],
         title=title,
         subtitle=f"{about}. Box: the costliest group with a bias{few}",
         label=f"{title}. {'; '.join(texts)}",
-        axis=printable(r.columns[0]) if len(r.columns) > 1 else "",
+        axis=printable(r.columns[0]) if len(r.columns) > 1 else "All rows",
     )
 
 

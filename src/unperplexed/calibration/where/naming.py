@@ -67,6 +67,8 @@ class FoundGroup(ByValue):
 class Residuals(ByValue):
     """How far outcomes are from the curve that all rows share, in a table by the one or two columns of a rule."""
 
+    label: Label | None
+    """Class that the outcomes and predictions are about, as in `FoundGroup`."""
     columns: tuple[str, ...]
     """The rows of the table are parts of the last; its columns of the first of two, or all rows."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
@@ -79,7 +81,7 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], rule: Rule, rows: SearchedRows) -> Residuals:
+    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: SearchedRows) -> Residuals:
         """Take the mean residuals by the columns of a rule."""
         found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
@@ -91,7 +93,7 @@ class Residuals(ByValue):
         n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, rows.w, residual))
         means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)
         tables = (tuple(map(tuple, x.reshape(shape).tolist())) for x in (n, means))
-        return cls(tuple(name for name, *_ in found), (tuple(names[0]), tuple(names[1])), own, *tables)
+        return cls(label, tuple(name for name, *_ in found), (tuple(names[0]), tuple(names[1])), own, *tables)
 
 
 class _Named(NamedTuple):
