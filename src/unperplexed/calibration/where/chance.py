@@ -9,7 +9,10 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from .rules import Moments, Pair, Scores, root
+from .rules import Moments, Pair, RuleMoments, Scores, root
+
+CLASSES = ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:]))
+"""Where in a table of two columns the rules of one (0) and of two (1) conditions are."""
 
 SAMPLES, _ROWS, _CLUSTERS, _FARTHEST = 199, 20_000, 200, 8.0
 """Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; and the standard errors of
@@ -52,6 +55,9 @@ class Chance:
     widths: Widths
     rules: int
     """Rules that were searched."""
+    known: Mapping[Pair, RuleMoments]
+    """Moments of all rules against the common curve, of so many rows."""
+    n_rows: int
 
     def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
         """Return p-values of evidence, adjusted for all rules of all classes."""
@@ -91,7 +97,7 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     x = evidence(most)
     each = Gumbel.of(x)
     best = Gumbel.of(((x - each.location[..., None]) / each.scale[..., None]).max(axis=(0, 1)))
-    return Chance(each, best, widths, scores.n_rules)
+    return Chance(each, best, widths, scores.n_rules, scores.of, n)
 
 
 def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
@@ -110,7 +116,7 @@ def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
     u = -np.clip(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
     factor = np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u
     bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
-    for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
+    for two, part in CLASSES:
         may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
         of_rules = Moments(v[part][may[:2]], third[part][may[:2]], fine[part][may[:2]])
         np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rules)))
