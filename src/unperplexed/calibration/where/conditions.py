@@ -78,7 +78,7 @@ class Column:
     categories: tuple[str, ...] | None = None
     """None for numbers and dates."""
     date: bool = False
-    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Bin of each row."""
     conditions: tuple[Condition | None, ...] = (None,)
     sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
@@ -88,7 +88,7 @@ class Column:
         """Add bins, of which the last is of missing values, and what may be asked of them."""
         conditions, missing = (None, *asked, Condition(self.name, missing=True)), [False] * (bins - 1) + [True]
         every = np.array([[True] * bins, *sets, missing], dtype=np.float32)
-        return replace(self, codes=codes, conditions=conditions, sets=every)
+        return replace(self, codes=codes.astype(np.uint8), conditions=conditions, sets=every)
 
     def at(self, rows: Ints | Bools) -> Column:
         """Return it for some of the rows."""

@@ -19,8 +19,9 @@ LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
 
 _PAIRS, _STEPS, _BETTER, _TRIM, _NEEDED = 10, 16, 0.02, 0.3, 1.0
-"""Pairs of columns whose moments are taken anew once those of the common curve are known; places to which a bound may move; standard errors by which a bound is better there, and that one must add; and the
-log-likelihood that a condition must add."""
+"""Pairs of columns whose moments are taken anew once those of the common curve are known; places to which a bound may
+move; standard errors by which a bound is better there, and that one must add; and the log-likelihood that a condition
+must add."""
 
 Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""

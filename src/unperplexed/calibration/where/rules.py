@@ -233,7 +233,7 @@ class Scores:
 
     def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
-        codes = np.stack([column.codes[rows] for column in self.columns]).astype(np.uint8)
+        codes = np.stack([column.codes[rows] for column in self.columns])
         tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
         for (j, k), table in zip(self.pairs, tables, strict=True):
             a, b = self.columns[j].sets, self.columns[k].sets
