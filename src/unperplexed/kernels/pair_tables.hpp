@@ -75,6 +75,55 @@ DISPATCHED void run_pairs(const PairTables<double>& given, const Index* pairs, I
     all_pairs(given, pairs, count);
 }
 
+struct RuleSums {
+    const float* sums;  // rules x 2 samples: of residuals, and of these times the log-odds
+    Index rules, samples;
+    const float *tilt, *factor;  // rules; 2 x rules
+    const std::uint8_t* two;
+    const float* limit;  // 2 x 2 x samples
+};
+
+// Places (bias or slope, rule, sample) of scores that times their factor exceed the limit of their kind of rules.
+DISPATCHED void find_beyond(const RuleSums& given, std::vector<Index>& found) {
+    using Lane = Lanes<float>::Vector;
+    constexpr Index LANE = Lanes<float>::COUNT;
+    const Index whole = given.samples - given.samples % LANE;
+    for (Index at = 0; at < 2 * given.rules; ++at) {
+        const Index slope = at >= given.rules, rule = at - slope * given.rules;
+        const float *bias = given.sums + 2 * rule * given.samples, *raw = bias + given.samples;
+        const float* limit = given.limit + (2 * given.two[rule] + slope) * given.samples;
+        const float tilt = given.tilt[rule], factor = given.factor[at];
+        if (factor == 0) continue;
+        Lanes<float>::Bits hits{};
+        for (Index k = 0; k < whole; k += LANE) {
+            const Lane first = loaded<Lane>(bias + k), most = loaded<Lane>(limit + k);
+            const Lane scaled = (slope ? loaded<Lane>(raw + k) - tilt * first : first) * factor;
+            hits |= (scaled > most) | (scaled < -most);
+        }
+        bool any = false;
+        for (Index k = 0; k < LANE; ++k) any |= hits[k] != 0;
+        for (Index k = any ? 0 : whole; k < given.samples; ++k) {
+            const float scaled = (slope ? raw[k] - tilt * bias[k] : bias[k]) * factor;
+            if (scaled > limit[k] || scaled < -limit[k]) found.push_back(at * given.samples + k);
+        }
+    }
+}
+
+nb::ndarray<nb::numpy, Index, nb::ndim<1>> beyond(
+    nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> sums, Vector<const float> tilt,
+    nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> factor, Vector<const std::uint8_t> two,
+    nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> limit) {
+    const Index rules = Index(sums.shape(0)), samples = Index(limit.shape(2));
+    if (Index(sums.shape(1)) != 2 * samples || Index(tilt.shape(0)) != rules || Index(two.shape(0)) != rules ||
+        factor.shape(0) != 2 || Index(factor.shape(1)) != rules || limit.shape(0) != 2 || limit.shape(1) != 2) {
+        throw nb::value_error("beyond: shapes do not go together");
+    }
+    auto* found = new std::vector<Index>();
+    nb::capsule owner(found, [](void* at) noexcept { delete static_cast<std::vector<Index>*>(at); });
+    find_beyond({sums.data(), rules, samples, tilt.data(), factor.data(), two.data(), limit.data()}, *found);
+    return {found->data(), {found->size()}, owner};
+}
+
 // Adds the values of rows (rows x width) to the tables in out. Of a pair: its columns (of codes, columns x rows), how many
 // values the second one has, and where in out its table begins. The caller has seen to it that the codes fit the tables.
 template <class T>

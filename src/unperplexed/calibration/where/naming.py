@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
-from ..._lib.typing import AnyFloats, Bools, ByValue, Floats
+from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
-from .chance import CLASSES, Chance, evidence, simulated
+from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .rules import MOST_SHARE, Model, Pair, RuleMoments, Scores, SearchedRows, root
+from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -181,8 +181,8 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
     best, most, least = None, 0.0, 1.0
     found = ((pair, scores.of[pair], both) for pair, both in scores.scores(scores.scored))
     for pair, slope, two, at, wide, z in _largest(found, chance):
-        x = float(evidence(z))
-        adjusted = float(chance.adjusted(x, two, slope))
+        x = float(evidence(np.array(z)))
+        adjusted = float(chance.adjusted(np.array(x), two, slope))
         surplus = max(x - float(chance.each.location[two, slope]), 1e-9)
         least = min(least, adjusted)
         if adjusted < level and surplus > most:
@@ -199,9 +199,7 @@ def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
 
 
-def _largest(
-    found: Iterable[tuple[Pair, RuleMoments, tuple[AnyFloats, AnyFloats]]], chance: Chance
-) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
+def _largest(found: Iterable[Scored], chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
     """Yield the largest |root| of each pair of columns, by bias or slope and by one or two conditions.
 
     With the place of its rule, and the factor of the variance for dependence.
@@ -210,10 +208,10 @@ def _largest(
         for slope, score in enumerate(both):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
             z = np.abs(root(score[..., 0], of.kinds[slope].times(wide)))
-            places = np.arange(z.size).reshape(z.shape)
-            for two, part in CLASSES:
+            for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
                 if z[part].size:
-                    at = divmod(int(places[part].flat[np.argmax(z[part])]), z.shape[1])
+                    row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])
+                    at = row + two, column + two
                     yield pair, slope, two, at, float(wide[at]), float(z[at])
 
 

@@ -152,7 +152,7 @@ class RuleMoments(NamedTuple):
         """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
         return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
 
-    def beside(self, f: Floats, g: Floats, share: float) -> RuleMoments:
+    def beside(self, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
         """Return about those beside further functions, (rules, k), in a share of the rows.
 
         Parameters
@@ -185,6 +185,10 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
+Scored = tuple[Pair, RuleMoments, tuple[AnyFloats, AnyFloats]]
+"""Moments, and bias and slope scores, of all rules of two columns."""
+
+
 class Scores:
     """Scores of rules against a model, with their known moments after projection on the model's functions.
 
@@ -214,16 +218,19 @@ class Scores:
         some = self._some
         v, t, x, w, q = self.variance[some], self.t[some], self.x[:, some], self.rows.w[some], self.q[some]
         c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
-        plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
-        parts = np.stack([*plain, *(of * f * by for of in each for by in (1.0, t) for f in x)], axis=1)
-        return np.asarray(parts * (len(self.q) / len(v)))
+        plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
+        every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
+        parts, scale = np.empty((len(v), len(every))), len(self.q) / len(v)
+        for at, part in enumerate(every):
+            np.multiply(part, scale, out=parts[:, at])
+        return parts
 
     @cached_property
     def of(self) -> dict[Pair, RuleMoments]:
         """Moments of all rules of each pair of columns."""
         return {pair: self.moments(np.moveaxis(p, 2, 0)) for pair, p in self.rule_sums(self._parts, self._some)}
 
-    def about(self, known: Mapping[Pair, RuleMoments], share: float) -> Iterator[tuple[Pair, RuleMoments, AnyFloats]]:
+    def about(self, known: Mapping[Pair, RuleMoments], share: float) -> Iterator[Scored]:
         """Yield bias and slope scores with about the moments that they have, given those of the common curve."""
         new = self.x[self._new] * (np.sqrt(np.diag(self._cross)[self._new, None]) * self.information)
         for pair, p in self.rule_sums(np.vstack([self.scored.T, new, new * self.t]).T):
