@@ -89,7 +89,7 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     share, most = len(rows) / n, np.zeros((2, 2, samples))
     r = scores.project((scores.rows.w[rows, None] * (drawn - scores.q[rows, None])).T, rows, share).T
     for pair, sums in scores.rule_sums(_values(scores, r, rows), rows):
-        of, factors = scores.of[pair], widths[pair] if widths else (1.0, 1.0)
+        of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
         _raise(most, sums, of, [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)])
     x = evidence(most)
     each = Gumbel.of(x)
