@@ -153,8 +153,8 @@ def groups_of_rows(
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = _gathered(stream)
     columns, warnings = list[Column](), list[str]()
-    for name, each in values.items():
-        made = [*columns_of_values(name, each)]
+    for name in list(values):  # which are let go of
+        made = [*columns_of_values(name, values.pop(name))]
         columns += made
         warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
@@ -250,7 +250,7 @@ def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[
             yield forecasts, np.zeros(forecasts.n_rows, np.int64)
 
     rows = gathered_groups(without_columns())
-    return rows, {name: np.concatenate(parts) for name, parts in columns.items()}, sum(notes, start=Notes())
+    return rows, {name: np.concatenate(columns.pop(name)) for name in list(columns)}, sum(notes, start=Notes())
 
 
 def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:

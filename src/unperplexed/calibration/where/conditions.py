@@ -123,7 +123,12 @@ class Column:
         at = np.searchsorted(known, end) / len(known)
         low = max([0.01, *(q for q in CUTS if q < at - 0.01)])
         high = min([0.99, *(q for q in CUTS if q > at + 0.01)])
-        return self.cuts_at(np.unique(np.quantile(known, np.linspace(low, high, steps + 1), method="higher")))
+        return self.cuts_at(np.unique(_quantiles(known, np.linspace(low, high, steps + 1))))
+
+
+def _quantiles(known: Floats, q: AnyFloats) -> Floats:
+    """Return quantiles of sorted numbers: of two that one lies between the higher."""
+    return known[np.ceil((len(known) - 1) * q).astype(np.int64)]
 
 
 def _round_number(low: float, high: float) -> float:
@@ -174,7 +179,7 @@ def _series(values: NDArray[Any]) -> pl.Series:
 def _of_numbers(column: Column) -> Column:
     known, distinct = column.known
     few = len(distinct) <= len(CUTS) + 1
-    cuts = column.cuts_at(distinct if few else np.quantile(known, CUTS, method="higher"))
+    cuts = column.cuts_at(distinct if few else _quantiles(known, np.array(CUTS)))
     m, ends = len(cuts) + 1, [None, *cuts.tolist(), None]
     ranges = [(a, b) for b in range(m + 1) for a in range(b) if b - a < m]
     conditions = [Condition(column.name, ends[a], ends[b], date=column.date) for a, b in ranges]
