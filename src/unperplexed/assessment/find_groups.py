@@ -93,7 +93,8 @@ def find_groups(
 
         S = sum_g (y - q),   S' = sum_g s (y - q), less its regression on S
 
-    whose variances V after projection on the curve's functions are known. Evidence is -ln of the p-value of the signed
+    whose variances V after projection on the curve's functions are known (of more than 100,000 rows from a random
+    sample). Evidence is -ln of the p-value of the signed
     root of the deviance of a scaled Poisson variable that has this variance and third moment. 199 samples of outcomes
     from q, on at most 20,000 rows, tell how large the largest evidence gets by chance: a Gumbel distribution for rules
     of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
