@@ -93,7 +93,8 @@ def find_groups(
 
         S = sum_g (y - q),   S' = sum_g s (y - q), less its regression on S
 
-    whose variances V after projection on the curve's functions are known. Evidence is -ln of the p-value of the signed
+    whose variances V after projection on the curve's functions are known (of more than 100,000 rows from a random
+    sample). Evidence is -ln of the p-value of the signed
     root of the deviance of a scaled Poisson variable that has this variance and third moment. 199 samples of outcomes
     from q, on at most 20,000 rows, tell how large the largest evidence gets by chance: a Gumbel distribution for rules
     of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
@@ -153,8 +154,8 @@ def groups_of_rows(
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = _gathered(stream)
     columns, warnings = list[Column](), list[str]()
-    for name, each in values.items():
-        made = [*columns_of_values(name, each)]
+    for name in list(values):  # which are let go of
+        made = [*columns_of_values(name, values.pop(name))]
         columns += made
         warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
@@ -162,7 +163,7 @@ def groups_of_rows(
         columns += columns_of_values(
             "predicted class", np.array([str(label) for label in rows.labels])[events[0].places]
         )
-    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
+    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
@@ -250,7 +251,7 @@ def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[
             yield forecasts, np.zeros(forecasts.n_rows, np.int64)
 
     rows = gathered_groups(without_columns())
-    return rows, {name: np.concatenate(parts) for name, parts in columns.items()}, sum(notes, start=Notes())
+    return rows, {name: np.concatenate(columns.pop(name)) for name in list(columns)}, sum(notes, start=Notes())
 
 
 def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
@@ -282,17 +283,19 @@ def _remark(column: Column, truth: Ints) -> str:
     if not there.all() and _auc(there.astype(np.int64), truth == truth.max(), ordered=True) > _TELLS:
         return f"{tells} by where it is missing. A column that is known only afterwards names useless groups"
     values, observed = column.values[there], truth[there]
-    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if not distinct.size:
+    if not values.size:
         return "is missing in all rows, so that no rule asks for it"
-    both = np.unique(number * (int(truth.max()) + 1) + observed).size
-    if both == distinct.size == np.unique(truth).size > 1:
+    numbers, happened, most = column.categories is None, observed == truth.max(), int(truth.max()) + 1
+    bins = column.codes[there]
+    fractional = numbers and np.count_nonzero(np.bincount(bins)) > most and (values != np.floor(values)).any()
+    if fractional and _auc(bins, happened, ordered=True, ties=1.0) <= _TELLS:
+        return ""
+    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if distinct.size <= most and np.unique(number * most + observed).size == distinct.size == np.unique(truth).size > 1:
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
-    numbers = column.categories is None
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
         many = f"holds {distinct.size:,} different values, each in fewer than {LEAST_ROWS} rows or 1% of them"
         return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
-    happened = observed == truth.max()
     if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
         return f"{tells}. A column that is known only afterwards names useless groups"
     if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
@@ -300,11 +303,14 @@ def _remark(column: Column, truth: Ints) -> str:
     return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""
 
 
-def _auc(number: Ints, happened: Bools, *, ordered: bool) -> float:
-    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened."""
+def _auc(number: NDArray[Any], happened: Bools, *, ordered: bool, ties: float = 0.5) -> float:
+    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened.
+
+    Where each pair of equal ones counts as a whole one (``ties=1``) it is at least what it would be without any.
+    """
     positive = np.bincount(number, happened)
     negative = np.bincount(number) - positive
     order = np.arange(positive.size) if ordered else np.argsort(positive / (positive + negative))
-    below = np.cumsum(negative[order]) - negative[order] / 2
-    auc = float(positive[order] @ below) / max(float(positive.sum() * negative.sum()), 1.0)
-    return max(auc, 1 - auc) if positive.any() and negative.any() else 0.0
+    below, pairs = np.cumsum(negative[order]) - negative[order] / 2, max(float(positive.sum() * negative.sum()), 1.0)
+    auc, tied = float(positive[order] @ below) / pairs, float(positive @ negative) / pairs
+    return max(auc, 1 - auc) + (ties - 0.5) * tied if positive.any() and negative.any() else 0.0

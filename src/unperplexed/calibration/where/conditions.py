@@ -79,7 +79,7 @@ class Column:
     categories: tuple[str, ...] | None = None
     """None for numbers and dates."""
     date: bool = False
-    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Bin of each row."""
     conditions: tuple[Condition | None, ...] = (None,)
     sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
@@ -89,7 +89,7 @@ class Column:
         """Add bins, of which the last is of missing values, and what may be asked of them."""
         conditions, missing = (None, *asked, Condition(self.name, missing=True)), [False] * (bins - 1) + [True]
         every = np.array([[True] * bins, *sets, missing], dtype=np.float32)
-        return replace(self, codes=codes, conditions=conditions, sets=every)
+        return replace(self, codes=codes.astype(np.uint8), conditions=conditions, sets=every)
 
     def at(self, rows: Ints | Bools) -> Column:
         """Return it for some of the rows."""
@@ -124,7 +124,12 @@ class Column:
         at = np.searchsorted(known, end) / len(known)
         low = max([0.01, *(q for q in CUTS if q < at - 0.01)])
         high = min([0.99, *(q for q in CUTS if q > at + 0.01)])
-        return self.cuts_at(np.unique(np.quantile(known, np.linspace(low, high, steps + 1), method="higher")))
+        return self.cuts_at(np.unique(_quantiles(known, np.linspace(low, high, steps + 1))))
+
+
+def _quantiles(known: Floats, q: AnyFloats) -> Floats:
+    """Return quantiles of sorted numbers: of two that one lies between the higher."""
+    return known[np.ceil((len(known) - 1) * q).astype(np.int64)]
 
 
 def _round_number(low: float, high: float) -> float:
@@ -183,7 +188,7 @@ def _series(values: NDArray[Any]) -> pl.Series:
 def _of_numbers(column: Column) -> Column:
     known, distinct = column.known
     few = len(distinct) <= len(CUTS) + 1
-    cuts = column.cuts_at(distinct if few else np.quantile(known, CUTS, method="higher"))
+    cuts = column.cuts_at(distinct if few else _quantiles(known, np.array(CUTS)))
     m, ends = len(cuts) + 1, [None, *cuts.tolist(), None]
     ranges = [(a, b) for b in range(m + 1) for a in range(b) if b - a < m]
     conditions = [Condition(column.name, ends[a], ends[b], date=column.date) for a, b in ranges]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .rules import MOST_SHARE, Model, Scores, SearchedRows, root
+from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
 
-_STEPS, _BETTER, _TRIM, _NEEDED = 16, 0.02, 0.3, 1.0
-"""Places to which a bound may move; standard errors by which a bound is better there, and that one must add; and the
-log-likelihood that a condition must add."""
+_PAIRS, _STEPS, _BETTER, _TRIM, _NEEDED = 10, 16, 0.02, 0.3, 1.0
+"""Pairs of columns whose moments are taken anew once those of the common curve are known; places to which a bound may
+move; standard errors by which a bound is better there, and that one must add; and the log-likelihood that a condition
+must add."""
 
 Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
@@ -121,6 +122,8 @@ class Search:
         level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
         while True:
             scores = Scores(self.columns, model)
+            if chance is not None and len(scores.pairs) > _PAIRS:
+                scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
@@ -178,19 +181,40 @@ def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
 def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
     """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
     best, most, least = None, 0.0, 1.0
-    for pair, both in scores.scores(scores.scored):
+    found = ((pair, scores.of[pair], both) for pair, both in scores.scores(scores.scored))
+    for pair, slope, two, at, wide, z in _largest(found, chance):
+        x = float(evidence(np.array(z)))
+        adjusted = float(chance.adjusted(np.array(x), two, slope))
+        surplus = max(x - float(chance.each.location[two, slope]), 1e-9)
+        least = min(least, adjusted)
+        if adjusted < level and surplus > most:
+            rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
+            most, best = surplus, _Named(rule, slope, two, x, wide)
+    return best, least
+
+
+def _promising(scores: Scores, chance: Chance) -> list[Pair]:
+    """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
+    surplus = dict.fromkeys(scores.pairs, -np.inf)
+    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.q) / chance.n_rows), chance):
+        surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
+    return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
+
+
+def _largest(found: Iterable[Scored], chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
+    """Yield the largest |root| of each pair of columns, by bias or slope and by one or two conditions.
+
+    With the place of its rule, and the factor of the variance for dependence.
+    """
+    for pair, of, both in found:
         for slope, score in enumerate(both):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
-            x = evidence(root(score[..., 0], scores.of[pair].kinds[slope].times(wide)))
-            two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in x.shape))
-            adjusted = chance.adjusted(x, two, slope)
-            least = min(least, float(adjusted.min()))
-            surplus = np.where(adjusted < level, np.maximum(x - chance.each.location[two, slope], 1e-9), 0.0)
-            at: Any = np.unravel_index(int(np.argmax(surplus)), surplus.shape)
-            if surplus[at] > most:
-                rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
-                most, best = float(surplus[at]), _Named(rule, slope, int(two[at]), float(x[at]), float(wide[at]))
-    return best, least
+            z = np.abs(root(score[..., 0], of.kinds[slope].times(wide)))
+            for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
+                if z[part].size:
+                    row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])
+                    at = row + two, column + two
+                    yield pair, slope, two, at, float(wide[at]), float(z[at])
 
 
 def _worse_side(scores: Scores, rule: Rule) -> Rule:
