@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 import unperplexed as up
-from unperplexed.calibration.where.conditions import columns_of_values
+from unperplexed.calibration.where.conditions import Condition, columns_of_values
 from unperplexed.calibration.where.naming import Search, shrunk
 from unperplexed.calibration.where.rules import Model, Scores, SearchedRows
 from unperplexed.forecasts.labels import label_array
@@ -255,3 +255,65 @@ def test_shrunken_effects_are_most_likely_given_the_selection():
     assert shrunk(12.0, 4.0) == pytest.approx(1, abs=0.01)
     assert shrunk(4.01, 4.0) < 0.2
     assert shrunk(-5.0, 4.0) == shrunk(5.0, 4.0)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Rows with a planted group, and what is found in them."""
+    y, p, table, _ = planted(seed=3)
+    table["kind"] = np.where(np.arange(y.size) % 50 == 0, None, table["kind"])
+    return y, p, up.find_groups(y, p, among=table, clusters=None)
+
+
+def test_residuals_add_up_to_the_rows_and_box_the_costliest_group(drawn):
+    y, _, found = drawn
+    [item], table_of = found.items, found.residuals
+    n, mean = np.array(table_of.rows), np.array(table_of.means)
+    assert n.sum() == y.size
+    assert np.nansum(n * mean) == pytest.approx(0, abs=0.05 * y.size**0.5)  # a curve with a constant leaves none
+    (left, right), (first, after) = table_of.group
+    assert n[first:after, left:right].sum() == item.rows
+    inside = np.average(mean[first:after, left:right], weights=n[first:after, left:right])
+    assert inside == pytest.approx(item.observed - item.mean_recalibrated)
+    assert item.observed_interval[0] < item.observed < item.observed_interval[1]
+    sure = np.diff(item.observed_interval)[0], 2 * 1.96 * np.sqrt(item.observed * (1 - item.observed) / item.rows)
+    assert sure[0] > 1.5 * sure[1]  # of all rules at once
+
+
+@pytest.mark.parametrize(
+    ("condition", "names", "own"),
+    [
+        (Condition("x", low=4.0), ["< 1", "1", "2", "3", ">= 4", "missing"], (4, 5)),
+        (Condition("x", missing=True), ["< 1", "1", "2", "3", ">= 4", "missing"], (5, 6)),
+        (Condition("k", values=("d", "b")), ["d", "b", "a", "c", "missing"], (0, 2)),
+        (Condition("k", values=("a",), negated=True), ["missing", "b", "c", "d", "a"], (0, 4)),
+    ],
+)
+def test_parts_of_a_condition_lie_side_by_side(condition, names, own):
+    x = np.repeat([0.0, 1, 2, 3, 4, np.nan], 20)
+    k = np.repeat(["a", "d", "c", "b", "a", None], 20)
+    [column] = columns_of_values(condition.column, x if condition.column == "x" else label_array(k))
+    found, part, group = column.parts(condition)
+    assert (sorted(found), group) == (sorted(names), own)
+    np.testing.assert_array_equal((part >= group[0]) & (part < group[1]), column.holds(condition))
+
+
+def test_the_picture_and_the_page_show_what_was_predicted_and_observed(drawn):
+    y, p, found = drawn
+    forest, heat = found.plot().axes
+    rings, dots = (line for line in forest.lines if line.get_marker() == "o")
+    np.testing.assert_allclose(rings.get_xdata(), [p.mean(), found.items[0].mean_predicted])
+    np.testing.assert_allclose(dots.get_xdata(), [y.mean(), found.items[0].observed])
+    assert [text.get_text() for text in forest.texts][:1] == ["all rows"]
+    [box] = [patch for patch in heat.patches if not patch.get_fill()]
+    (left, right), (first, after) = found.residuals.group
+    assert (round(box.get_width()), round(box.get_height())) == (right - left, after - first)
+    page = found.to_html()
+    assert page.count('class="pt in"') == page.count('class="ol"') == 1
+    noise = {"noise": np.random.default_rng(0).exponential(size=300)}
+    none = up.find_groups(y[:300], p[:300], among=noise, clusters=None)
+    assert not none
+    assert len(none.plot().axes) == 1
+    thirds = np.arange(300) % 3
+    with pytest.raises(up.InputError, match="nothing to draw"):
+        up.find_groups(thirds, np.full((300, 3), 1 / 3), among=noise).plot()

@@ -38,16 +38,17 @@ def days(rng, n):
 
 def test_json_is_that_of_python_and_the_text_names_the_group(scores, tmp_path, capsys):
     path, frame = scores
-    page, numbers = tmp_path / "page.html", tmp_path / "groups.json"
+    page, numbers, picture = (tmp_path / name for name in ("page.html", "groups.json", "groups.svg"))
     among = ["age", "sex", "seen"]
     words = ["where", str(path), "--truth", "ill", "--prob", "p", "--among", *among, "--clusters", "none"]
-    assert main([*words, "--json", str(numbers), "--report", str(page)]) == 0
+    assert main([*words, "--json", str(numbers), "--report", str(page), "--plot", str(picture)]) == 0
     out, _ = capsys.readouterr()
     found = find_groups(frame["ill"], frame["p"], among=frame.select(among), clusters=None)
     mine, theirs = json.loads(numbers.read_text()), json.loads(found.to_json())
     assert mine["items"] == theirs["items"]
     assert mine["columns"] == ["age", "sex", "seen", "month of seen", "weekday of seen"]
     assert mine["gain"] == theirs["gain"]
+    assert "<svg" in picture.read_text()
     rule = found.items[0].rule
     assert rule.startswith("age >= ")
     assert "Wrong in 1 group of rows, beyond the error that all rows share (p < 0.001)." in out

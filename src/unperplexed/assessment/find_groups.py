@@ -18,7 +18,7 @@ from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
 from ..calibration.where.conditions import Column, columns_of_values
-from ..calibration.where.naming import MOST, Found, Search
+from ..calibration.where.naming import MOST, Found, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.group_keys import columns_of
@@ -27,6 +27,7 @@ from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
 from ..recalibration.gain import Gain
 from ..report.result import frames_as_input
+from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
 
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
@@ -169,7 +170,14 @@ def groups_of_rows(
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
-    items, first = tuple(group for of in found for group in of.groups), events[0].rows
+    of_events = [
+        (group, rule, event.rows)
+        for of, event in zip(found, events, strict=True)
+        for group, (rule, *_) in zip(of.groups, of.corrections, strict=True)
+    ]
+    items, first, one = tuple(group for group, *_ in of_events), events[0].rows, len(events) == 1
+    biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
+    whole = uncertain_mean(first.y, first.w, Dependence(first.cluster)).interval(0.95)
     return Groups(
         items=items,
         p_value=min(of.p_value for of in found),
@@ -178,8 +186,10 @@ def groups_of_rows(
         gain=_gain(rows, events, found, search) if items else None,
         detectable_bias=max(of.detectable for of in found),
         p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
-        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if len(events) == 1 else math.nan,
-        observed=float(np.average(first.y, weights=first.w)) if len(events) == 1 else math.nan,
+        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if one else math.nan,
+        observed=float(np.average(first.y, weights=first.w)) if one else math.nan,
+        observed_interval=(max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
+        residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
         n_rows=len(rows.truth),
         labels=rows.labels,
         dependence=dependence,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
-from ..calibration.where.naming import FoundGroup
+from ..calibration.where.naming import FoundGroup, Residuals
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult
+from ..report.result import JsonResult, pictures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
 class Groups(JsonResult):
     """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
 
-    ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
+    ``print`` it, ``.plot()`` or ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
     """
 
     items: tuple[FoundGroup, ...]
@@ -38,6 +43,10 @@ class Groups(JsonResult):
     observed: float
     """Mean prediction and observed frequency of all rows, of the class or the most probable one; NaN where each class
     has its own."""
+    observed_interval: tuple[float, float]
+    """95% confidence interval of the observed frequency of all rows."""
+    residuals: Residuals | None
+    """Mean residuals by the columns of the costliest group that has a bias; None where none has."""
     n_rows: int
     labels: tuple[Label | None, ...]
     dependence: DependenceSearch
@@ -66,6 +75,25 @@ class Groups(JsonResult):
     def miscalibrated(self) -> bool:
         """Whether all rows together are miscalibrated, at 5%."""
         return self.p_value_all < 0.05
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Draw the groups with what was predicted and observed, and the residuals by the columns of the costliest.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; by default a new pyplot figure of the size needed.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            For a ``figure`` that is none of matplotlib's, and where no group is found among more than two classes.
+        """
+        return pictures(self, figure)
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -211,7 +211,7 @@ USAGE = {
         [f"{_READ} --among COLUMN"],
         "Search for groups of rows in which forecasts are wrong, beyond the error that all rows share.",
         ["where scores.csv --truth y --prob p --among age priors sex"],
-        "--truth --prob --among --max-groups --where --clusters --report --json",
+        "--truth --prob --among --max-groups --where --clusters --plot --report --json",
         "assess, recalibrate",
     ),
     "decide": Usage(

@@ -192,4 +192,5 @@ def add_where(command: argparse.ArgumentParser) -> None:
     add.one_of("--view", ("each-class", "top-label"), "of several classes: each, or whether the top one is right")
     options.add_seed(command)
     options.add_json(command)
+    options.add_plot(command)
     options.add_report(command)

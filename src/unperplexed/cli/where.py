@@ -23,4 +23,4 @@ def where(arguments: argparse.Namespace) -> None:
         found = groups_of_rows(rows.grouped_chunks()(), rows.dependence, a.max_groups, a.view, a.seed)
     except InputError as error:
         raise rows.naming(error) from None
-    outputs.write(found.to_json, lambda: outputs.text(found), outputs.page(found))
+    outputs.write(found.to_json, lambda: outputs.text(found), outputs.picture(found, whole=True) | outputs.page(found))

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from .._lib.formatting import number_of, p_value_cell, p_value_text, printable
+import numpy as np
+
+from .._lib.dataclasses import replace
+from .._lib.errors import InputError
+from .._lib.formatting import number_of, p_value_cell, p_value_text, printable, short_names
 from ..assessment.groups_found import Groups
 from ..calibration.dependence_search import dependence_words
 from ..calibration.where.chance import SAMPLES
-from ..calibration.where.naming import FoundGroup
+from ..calibration.where.naming import FoundGroup, Residuals
+from ..calibration.where.rules import LEAST_ROWS
 from ..pairing.dependence import dependent_text
+from ..report.chart import Cells, Chart, Points, chart_size, value_axis
+from ..report.charts import Row, forest, heat_map
 from ..report.document import Action, Block, Column, Document, Prose, Section, Table
-from ..report.numbers import count, number, share, signed
-from ..report.result import Naming, document
-from ..report.tables import estimates, how
+from ..report.numbers import count, number, points, share, signed
+from ..report.result import Naming, document, picture_size, pictures
+from ..report.tables import aside, ci, estimates, how
 from .tally import ROWS_CHANGED, class_name, counted, notes_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 
 _REMEDY = "Give the model these columns. Or add the shrunken effects to the log-odds, and then recalibrate all rows."
+
+_LONGEST_RULE = 36
+"""Letters of a rule beside the forest."""
+
+_WIDTH = 8.4
+"""Inches of the picture."""
 
 _LIMITS = (
     "This does not show why. A column in a rule need not be the cause, and another rule with nearly the same rows may"
@@ -41,7 +58,8 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
         lead=f"{dependence_words(g.dependence)} {'' if g else f'{detectable} such samples.'}".strip(),
         calm=not g,
         actions=[*_actions(g)],
-        first=Section("groups", "Groups", tables, "Groups") if g else None,
+        figure=None if brief or not g else groups_chart(g),
+        first=Section("groups", "Groups", [*charts_of(g)[1:], *tables], "Groups") if g else None,
         sections=[] if brief else [more],
         summary=tables,
         settings=settings,
@@ -106,3 +124,96 @@ def _beneath(g: Groups) -> str:
         f" rows held out. p-values are adjusted for all {g.rules_searched:,} rules of one or two conditions on"
         f" {number_of(len(g.columns), 'column')}."
     )
+
+
+def charts_of(g: Groups) -> list[Chart]:
+    """Make the forest of groups and, where there are any, the map of residuals by the columns of the costliest."""
+    return [groups_chart(g), *([] if g.residuals is None else [residuals_chart(g.residuals)])]
+
+
+def groups_chart(g: Groups) -> Chart:
+    """Make a forest: what was predicted and observed of all rows and of each group."""
+    known = (
+        [("all rows", g.n_rows, g.mean_predicted, g.observed, g.observed_interval)] if g.observed == g.observed else []
+    )
+    known += [(_name(g, i), i.rows, i.mean_predicted, i.observed, i.observed_interval) for i in g.items]
+    if not known:
+        raise InputError("no group of any class is found, so that there is nothing to draw.")
+    rows, rings, names = [], [], short_names((name for name, *_ in known), _LONGEST_RULE)
+    for name, (whole, n, predicted, observed, interval) in zip(names, known, strict=True):
+        seen = f"observed {share(observed)}{aside(ci('95% CI', interval, share))}"
+        rows.append(Row(name, observed, interval, f"{whole}: {seen}, predicted {share(predicted)}, {count(n)} rows"))
+        rings.append(predicted)
+    more = "; an error of the slope shows in the table alone" if any(i.error != "bias" for i in g.items) else ""
+    chart = forest(
+        rows,
+        title="Predicted and observed frequency",
+        subtitle=f"Ring: mean prediction. Dot: observed frequency, 95% CI, of groups valid for all rules at once{more}",
+        label="Mean prediction and observed frequency of groups",
+        axis="Probability",
+        within=rings,
+    )
+    [dots] = chart.points
+    axis = value_axis(chart.x.low, chart.x.high, chart.x.label, _percent)
+    return replace(chart, x=axis, points=[Points(np.array(rings), dots.y, hollow=True), dots])
+
+
+def _percent(value: float, decimals: int) -> str:
+    return f"{100 * value:.{max(decimals - 2, 0)}f}%"
+
+
+def residuals_chart(r: Residuals) -> Chart:
+    """Make a heat map of residuals after the common curve; cells of too few rows for a rule have a dot."""
+    n, means = np.array(r.rows), np.array(r.means)
+    down, across = n.shape
+    told = n >= LEAST_ROWS
+    most = float(np.abs(means[told]).max(initial=0)) or 1.0
+    columns, rows = (short_names(each, most) for each, most in zip(r.parts, (max(9, 64 // across), 24), strict=True))
+    at = [*zip(*(each.tolist() for each in np.nonzero(n)), strict=True)]
+    texts = [
+        f"{columns[column]}, {rows[row]}: residual {points(r.means[row][column])} percentage points in"
+        f" {number_of(r.rows[row][column], 'row')}"
+        for row, column in at
+    ]
+    (left, right), (first, after) = r.group
+    cells = Cells(
+        np.array([column for _, column in at], dtype=np.float64),
+        np.array([down - row for row, _ in at], dtype=np.float64),
+        np.array([means[cell] / most if told[cell] else 0.0 for cell in at]),
+        [points(float(means[cell])) if told[cell] else "·" for cell in at],
+        texts,
+        scale=("overpredicted", "underpredicted"),
+        outline=(left - 0.48, right - 0.52, down + 0.55 - after, down + 0.45 - first),
+    )
+    title = f"Residuals by {' and '.join(map(printable, r.columns[::-1]))}"
+    few = f". Dot: under {LEAST_ROWS} rows" if (n[~told] > 0).any() else ""
+    about = "Observed less predicted, after the curve that all rows share, in percentage points"
+    return heat_map(
+        cells,
+        rows,
+        columns,
+        title=title,
+        subtitle=f"{about}. Box: the costliest group with a bias{few}",
+        label=f"{title}. {'; '.join(texts)}",
+        axis=printable(r.columns[0]) if len(r.columns) > 1 else "",
+    )
+
+
+@picture_size.register(Groups)
+def size(g: Groups) -> tuple[float, float]:
+    """Width and height, in inches, of the charts one below the other."""
+    return _WIDTH, sum(chart_size(chart)[1] for chart in charts_of(g))
+
+
+@pictures.register(Groups)
+def draw_groups(g: Groups, figure: Figure | None) -> Figure:
+    """Draw the charts one below the other, as `Groups.plot` describes it."""
+    from ..report.axes import figure_or_new
+    from ..report.matplotlib_draw import draw
+
+    charts, figure = charts_of(g), figure_or_new(figure, size(g))
+    heights = [chart_size(chart)[1] for chart in charts]
+    parts = figure.subfigures(len(charts), 1, squeeze=False, height_ratios=heights).ravel()
+    for chart, part in zip(charts, parts, strict=True):
+        draw(chart, part.subplots())
+    return figure

@@ -63,6 +63,8 @@ class Points:
     """Words beside each point."""
     texts: Sequence[str] = ()
     """What is read off at each point, with its values."""
+    hollow: bool = False
+    """Whether they are rings, as what was predicted beside what was observed."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class Cells:
     """What is read off at each cell, with its values."""
     scale: Sequence[str] = ()
     """What strengths of -1 and of 1 stand for, written at the ends of a scale of colours; none without."""
+    outline: tuple[float, float, float, float] | None = None
+    """Left, right, lower and upper edge of a box round some of them."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
         _draw_line(ax, line)
     for points in chart.points:
         colour, limits = STYLES[_ROLES.get(points.role, 0)][0], {"linewidth": 1.4 if forest else 0.9}
-        draw_points(ax, points, colour, limits, forest, label="_points", **_POINT)
+        draw_points(ax, points, colour, limits, forest, label="_points", **(_RING if points.hollow else _POINT))
     if chart.cells is not None:
         ax.grid(visible=False)
         _draw_cells(ax, chart.cells)
@@ -134,6 +134,7 @@ def draw_points(
 
 
 _POINT: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "markeredgewidth": 0.8}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 10, "markerfacecolor": "white", "markeredgewidth": 1.4}
 
 
 def _draw_cells(ax: Axes, cells: Cells) -> None:
@@ -142,6 +143,10 @@ def _draw_cells(ax: Axes, cells: Cells) -> None:
     ax.bar(cells.x, np.full(cells.x.size, 0.9), 0.96, bottom=cells.y - 0.45, color=colours, zorder=1)
     for x, y, text in zip(cells.x.tolist(), cells.y.tolist(), cells.shown, strict=True):
         ax.text(x, y, escaped(text), fontsize=8.5, color=INK, ha="center", va="center", zorder=3)
+    if cells.outline is not None:
+        left, right, low, high = cells.outline
+        box = Rectangle((left, low), right - left, high - low, fill=False, edgecolor=INK, linewidth=1.6, clip_on=False)
+        ax.add_patch(box)
 
 
 def _draw_scale(ax: Axes, cells: Cells) -> None:

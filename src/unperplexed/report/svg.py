@@ -151,11 +151,15 @@ def _cells(chart: Chart, cells: Cells) -> str:
     """Cells as boxes with a small gap between them."""
     wide, high = _BOX / (chart.x.high - chart.x.low), _BOX / (chart.y.high - chart.y.low)
     across, up = chart.x.place(cells.x) * _BOX, (1 - chart.y.place(cells.y)) * _BOX
-    return "".join(
+    boxes = "".join(
         f'<rect class="{"ho" if depth > 0 else "hn"}" x="{x - 0.48 * wide:.4g}" y="{y - 0.45 * high:.4g}"'
         f' width="{0.96 * wide:.4g}" height="{0.9 * high:.4g}" fill-opacity="{cell_opacity(depth):.2g}"/>'
         for x, y, depth in zip(across.tolist(), up.tolist(), cells.strength.tolist(), strict=True)
     )
+    if cells.outline is None:
+        return boxes
+    left, right, low, high = cells.outline
+    return boxes + _path("ol", chart, np.array([left, right, right, left, left]), np.array([low, low, high, high, low]))
 
 
 def _points(chart: Chart, points: Points) -> str:
@@ -174,6 +178,8 @@ def _points(chart: Chart, points: Points) -> str:
             ends = zip(low, high, [f"M{x:.4g} {{0:.4g}}V{{1:.4g}}" for x in across], strict=True)
         whiskers = "".join(step.format(a, b) for a, b, step in ends if np.isfinite(a) and np.isfinite(b))
     wick = f'<path class="wk {role}" d="{whiskers}"/>' if whiskers else ""
+    if points.hollow:
+        return f'{wick}<path class="pt ro {role}" d="{dots}"/><path class="pt in" d="{dots}"/>'
     return f'{wick}<path class="pt {role}" d="{dots}"/>' if dots else wick
 
 

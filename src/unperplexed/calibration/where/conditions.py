@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
 _CATEGORIES, _UNITED, _LARGE, _LARGEST = 20, 10, 0.1, 1e300
 """Most frequent categories that are conditions; categories up to which two of them together are one; the share of the
 rows from which "is not" is one; and what an infinite number counts as."""
+
+_SHOWN, _APART = 6, 0.08
+"""Categories that are shown by themselves; and how far apart, as a share of the rows, ranges that are shown begin."""
 
 _DATES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"
 """How texts may write dates."""
@@ -49,7 +53,7 @@ class Condition(ByValue):
             return f"{self.column} is missing"
         if self.values:
             return f"{self.column} {'is not' if self.negated else '='} {' or '.join(self.values)}"
-        low, high = ("" if end is None else self._end(end) for end in self.ends)
+        low, high = ("" if end is None else self.text_of(end) for end in self.ends)
         if not high:
             return f"{self.column} >= {low}"
         return f"{low} <= {self.column} < {high}" if low else f"{self.column} < {high}"
@@ -59,7 +63,8 @@ class Condition(ByValue):
         """Its lower and its upper end."""
         return self.low, self.high
 
-    def _end(self, end: float) -> str:
+    def text_of(self, end: float) -> str:
+        """Give an end as it is printed."""
         if not self.date:
             return f"{end:.12g}"
         return str(np.datetime64(int(end), "s").item()).removesuffix(" 00:00:00")
@@ -105,6 +110,48 @@ class Column:
         low, high = condition.ends
         within = ~np.isnan(self.values) if low is None else self.values >= low
         return np.asarray(within if high is None else within & (self.values < high))
+
+    def parts(self, condition: Condition) -> tuple[list[str], Ints, tuple[int, int]]:
+        """Cut the column into a few parts, so that those of a condition lie side by side.
+
+        Returns
+        -------
+        list of str
+            Names of the parts.
+        array of int, shape (n,)
+            Part of each row.
+        (int, int)
+            First part of the condition, and the one after its last.
+        """
+        names, part = self._ranges(condition) if self.categories is None else self._categories(condition)
+        there, part = np.unique(part, return_inverse=True)
+        own = part[self.holds(condition)]
+        return [names[at] for at in there], part, (int(own.min()), int(own.max()) + 1)
+
+    def _ranges(self, condition: Condition) -> tuple[list[str], Ints]:
+        """Ranges between the ends of a condition and rounded quantiles that are not near one; and missing values."""
+        known, ends = self.known[0], [end for end in condition.ends if end is not None]
+        cuts = self.cuts_at(np.quantile(known, (0.1, 0.3, 0.5, 0.7, 0.9), method="higher"))
+        apart = np.abs(np.subtract.outer(np.searchsorted(known, cuts), np.searchsorted(known, ends))) / len(known)
+        cuts = np.unique([*cuts[(apart > _APART).all(axis=1)], *ends])
+        texts = [Condition(self.name, date=self.date).text_of(cut) for cut in cuts.tolist()]
+        alone = np.isin(cuts, self.known[1])[:-1] & (np.diff(np.searchsorted(self.known[1], cuts)) == 1)
+        between = [a if one else f"{a} to < {b}" for (a, b), one in zip(pairwise(texts), alone.tolist(), strict=True)]
+        names = [f"< {texts[0]}", *between, f">= {texts[-1]}"] if texts else ["any"]
+        return [*names, "missing"], np.where(
+            np.isnan(self.values), len(cuts) + 1, np.searchsorted(cuts, self.values, side="right")
+        )
+
+    def _categories(self, condition: Condition) -> tuple[list[str], Ints]:
+        """Categories that a condition names, the most frequent others, all others and missing values; or backwards."""
+        names, there = self.categories or (), ~np.isnan(self.values)
+        counts = np.bincount(self.values[there].astype(np.int64), minlength=len(names))
+        order = sorted(range(len(names)), key=lambda at: (names[at] not in condition.values, -counts[at]))[:_SHOWN]
+        place, part = np.full(len(names), len(order)), np.full(len(there), len(order) + 1)
+        place[order] = np.arange(len(order))
+        part[there] = place[self.values[there].astype(np.int64)]
+        shown = [*(names[at] for at in order), "others", "missing"]
+        return (shown[::-1], len(order) + 1 - part) if condition.negated else (shown, part)
 
     @cached_property
     def known(self) -> tuple[Floats, Floats]:

@@ -12,6 +12,8 @@ from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
+from ...statistics.intervals import wilson
+from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
 from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
@@ -47,6 +49,8 @@ class FoundGroup(ByValue):
     """Mean prediction after the curve that all rows share."""
     observed: float
     """Observed frequency."""
+    observed_interval: tuple[float, float]
+    """95% confidence interval of the observed frequency, valid for all rules at once and so after the search."""
     effect: float
     """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
     effect_interval: tuple[float, float]
@@ -58,6 +62,37 @@ class FoundGroup(ByValue):
     worse."""
     p_adjusted: float
     """p-value, adjusted for all rules that were searched."""
+
+
+@dataclass(frozen=True)
+class Residuals(ByValue):
+    """How far outcomes are from the curve that all rows share, in a table by the one or two columns of a rule."""
+
+    columns: tuple[str, ...]
+    """The rows of the table are parts of the last; its columns of the first of two, or all rows."""
+    parts: tuple[tuple[str, ...], tuple[str, ...]]
+    """Names of the table's columns, and of its rows."""
+    group: tuple[tuple[int, int], tuple[int, int]]
+    """First part of the rule, and the one after its last, of each."""
+    rows: tuple[tuple[int, ...], ...]
+    """Rows in each cell."""
+    means: tuple[tuple[float, ...], ...]
+    """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], rule: Rule, rows: SearchedRows) -> Residuals:
+        """Take the mean residuals by the columns of a rule."""
+        found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
+        found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
+        every = ["all rows"], np.zeros(len(rows.s), np.int64), (0, 1)
+        names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
+        shape = len(names[1]), len(names[0])
+        residual = rows.w * (rows.y - expit(Model.of(rows).log_odds))
+        cell = part[1] * shape[1] + part[0]
+        n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, rows.w, residual))
+        means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)
+        tables = (tuple(map(tuple, x.reshape(shape).tolist())) for x in (n, means))
+        return cls(tuple(name for name, *_ in found), (tuple(names[0]), tuple(names[1])), own, *tables)
 
 
 class _Named(NamedTuple):
@@ -164,9 +199,10 @@ class Search:
             conditions, n = tuple(each.rule.values()), int(np.count_nonzero(inside))
             rule, kind = " and ".join(one.text for one in conditions), "confidence" if each.slope else "bias"
             interval = effect - critical * error, effect + critical * error
+            low, high = wilson(observed, effective_number(rows.w[inside]) / each.width, critical)
             cost = each.gained / len(rows.s) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
-            found = predicted, recalibrated, observed, effect, interval, effect * kept, cost, p
+            found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
             correction = each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
             yield FoundGroup(rule, conditions, kind, label, n, *found), correction
             at = last + 1
