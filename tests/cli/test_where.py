@@ -56,6 +56,25 @@ def test_json_is_that_of_python_and_the_text_names_the_group(scores, tmp_path, c
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_new_rows_are_corrected_as_in_python(scores, tmp_path, capsys):
+    path, frame = scores
+    made, new = str(tmp_path / "groups.json"), str(tmp_path / "new.csv")
+    words = [str(path), "--truth", "ill", "--prob", "p", "--among", "age", "seen", "--clusters", "none", "-q"]
+    assert main(["where", *words, "-o", made]) == 0
+    assert main(["recalibrate", str(path), "--apply", made, "--as", "*_cal", "-o", new]) == 0
+    assert "1,500 rows recalibrated, column p_cal" in capsys.readouterr().out
+    found = find_groups(frame["ill"], frame["p"], among=frame.select("age", "seen"), clusters=None)
+    corrected = found.recalibrator()
+    np.testing.assert_allclose(pl.read_csv(new)["p_cal"], corrected.transform(frame["p"], among=frame), rtol=1e-12)
+    assert corrected.columns_ == ("age",)
+    assert str(corrected).startswith("Correct 1 group of rows, then recalibrate all rows by one map.")
+    frame.drop("age").write_csv(tmp_path / "short.csv")
+    assert main(["recalibrate", str(tmp_path / "short.csv"), "--prob", "p", "--apply", made, "-o", new]) == 2
+    assert "no column 'age'" in capsys.readouterr().err
+    assert main(["assess", str(path), "--truth", "ill", "--prob", "p", "--apply", made]) == 2
+    assert "corrections of groups, which need each row's group" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import check_indexes
 from .._lib.dataclasses import replace
-from .._lib.elementary import expit, logit
+from .._lib.elementary import expit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
@@ -25,7 +26,16 @@ from ..forecasts.group_keys import columns_of
 from ..forecasts.labels import Label, label_array
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
+from ..recalibration.found_groups import (
+    PREDICTED,
+    Corrected,
+    FoundGroupRecalibrator,
+    class_texts,
+    log_odds_of,
+    places_of,
+)
 from ..recalibration.gain import Gain
+from ..recalibration.recalibrator import Recalibrator
 from ..report.result import frames_as_input
 from .groups_found import Groups
 
@@ -159,9 +169,7 @@ def groups_of_rows(
         warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
-        columns += columns_of_values(
-            "predicted class", np.array([str(label) for label in rows.labels])[events[0].places]
-        )
+        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
     bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
@@ -169,12 +177,13 @@ def groups_of_rows(
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     items, first = tuple(group for of in found for group in of.groups), events[0].rows
+    gain = _gain(rows, events, found, search) if items else None
     return Groups(
         items=items,
         p_value=min(of.p_value for of in found),
         rules_searched=sum(of.chance.rules for of in found),
         columns=tuple(column.name for column in columns),
-        gain=_gain(rows, events, found, search) if items else None,
+        gain=gain,
         detectable_bias=max(of.detectable for of in found),
         p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
         mean_predicted=float(np.average(expit(first.s), weights=first.w)) if len(events) == 1 else math.nan,
@@ -186,6 +195,7 @@ def groups_of_rows(
         notes=notes,
         warnings=tuple(warnings),
         seed=seed,
+        _fit=partial(_recalibrator, rows, events, found, search, gain),
     )
 
 
@@ -193,20 +203,39 @@ def _events(rows: GroupRows, view: str) -> list[_Event]:
     """Return the second of two classes, each of more, or the most probable one."""
     log_p, classes = np.asarray(rows.log_p, dtype=np.float64), len(rows.labels)
     top = classes > 2 and view == "top-label"
-    asked = [None] if top else rows.labels[-1:] if classes == 2 else rows.labels
-    return [_event(rows, log_p, label, log_p.argmax(axis=1) if top else None) for label in asked]
+    return [
+        _event(rows, log_p, label) for label in ([None] if top else rows.labels[-1:] if classes == 2 else rows.labels)
+    ]
 
 
-def _event(rows: GroupRows, log_p: Floats, label: Label | None, top: Ints | None) -> _Event:
-    """Return an event, with log-odds that are finite: at most as large as so many rows may tell."""
-    n, each = len(log_p), np.arange(len(log_p))
-    places = np.full(n, rows.labels.index(label)) if top is None else top
-    others = log_p.copy()
-    others[each, places] = -np.inf
-    farthest = -float(logit(0.01 / n))
-    s = np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest)
-    happened = (rows.truth == places).astype(np.float64)
+def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
+    places = places_of(rows.labels, label, log_p)
+    s, happened = log_odds_of(log_p, places, len(log_p)), (rows.truth == places).astype(np.float64)
     return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
+
+
+def _corrected(
+    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
+) -> GroupRows:
+    """Return the rows with the groups corrected."""
+    moved = np.array(rows.log_p, dtype=np.float64)
+    for event, of in zip(events, found, strict=True):
+        moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
+    return replace(rows, log_p=moved - np.logaddexp.reduce(moved, axis=1)[:, None])
+
+
+def _settings(rows: GroupRows, seed: int) -> FitSettings:
+    return FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, seed)
+
+
+def _recalibrator(
+    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search, gain: Gain | None
+) -> FoundGroupRecalibrator:
+    """Fit the one map to the rows with the groups corrected."""
+    settings = _settings(rows, search.seed)
+    fitted = _corrected(rows, events, found, search.columns).state(settings)
+    shared = Recalibrator(settings.method, seed=search.seed).with_state(fitted)
+    return FoundGroupRecalibrator(Corrected(tuple(each for of in found for each in of.corrections), shared, gain))
 
 
 def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
@@ -214,13 +243,10 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
 
     def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
         """By one map of all rows, and with the groups corrected before it."""
-        moved = np.array(rows.log_p, dtype=np.float64)
-        for event, of in zip(events, of_events, strict=True):
-            moved[np.arange(len(moved)), event.places] += of.corrected(search.columns, event.rows.s)
-        moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
-        both, settings = [], FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, search.seed)
-        for each in (rows, replace(rows, log_p=moved)):
-            q = each.some(fitted).state(settings).of_log_probabilities(each.log_p[held_out])
+        both = []
+        for each in (rows, _corrected(rows, events, of_events, search.columns)):
+            state = each.some(fitted).state(_settings(rows, search.seed))
+            q = state.of_log_probabilities(each.log_p[held_out])
             both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
         return np.stack(both)
 

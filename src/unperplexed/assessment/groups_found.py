@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from .._lib.dataclasses import dataclass
+from collections.abc import Callable
+
+from .._lib.dataclasses import dataclass, field
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.where.naming import FoundGroup
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import Gain
 from ..report.result import JsonResult
 
@@ -47,6 +50,7 @@ class Groups(JsonResult):
     warnings: tuple[str, ...]
     seed: int
     version: str = __version__
+    _fit: Callable[[], FoundGroupRecalibrator] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         """Whether a group is found."""
@@ -66,6 +70,11 @@ class Groups(JsonResult):
     def miscalibrated(self) -> bool:
         """Whether all rows together are miscalibrated, at 5%."""
         return self.p_value_all < 0.05
+
+    def recalibrator(self) -> FoundGroupRecalibrator:
+        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured."""
+        assert self._fit is not None
+        return self._fit()
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -355,8 +355,8 @@ class Assessment(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
-        plain: dict[str, Any] = plain_values(replace(self, _source=None))
-        del plain["_source"], plain["surprises"]
+        plain: dict[str, Any] = plain_values(self)
+        del plain["surprises"]
         plain |= plain_values(self._class_tables._asdict())
         plain["verdict"], plain["cost"] = self.verdict, self.cost
         plain["diagnosis"] = self.diagnosis.to_dict()

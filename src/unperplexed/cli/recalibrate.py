@@ -19,8 +19,9 @@ from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.labels import Label
+from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
-from ..recalibration.saved import GROUPS
+from ..recalibration.saved import FOUND, GROUPS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
 from ..sources.rewriting import ForecastFile, forecast_file
@@ -146,7 +147,8 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
-    keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
+    by, names = _columns_for(recalibrator)
+    keys = [*map(derived, names)]
     where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
     file = forecast_file(a.files[0], a.prob, rows.reading, also)
@@ -154,9 +156,8 @@ def _apply(a: argparse.Namespace) -> None:
         rows.say(sentence)
 
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
-        if isinstance(recalibrator, GroupRecalibrator):
-            return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), scale="log-probs")
-        return recalibrator.transform(log_p, scale="log-probs")
+        columns = {by: group_columns(batch, keys, {}, places)} if by else {}
+        return np.asarray(recalibrator.transform(log_p, scale="log-probs", **columns))
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, rows.say)
 
@@ -169,10 +170,18 @@ def _apply(a: argparse.Namespace) -> None:
         file.write(a.output, change, _new(a, file), report, done=show)
 
 
-def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
-    """Make what a saved file holds: one map, or maps of groups."""
-    groups = isinstance(data, Mapping) and data.get("format") == GROUPS.format
-    return GroupRecalibrator.from_dict(data) if groups else Recalibrator.from_dict(data)
+def _map_from_dict(data: Any) -> Any:
+    """Make what a saved file holds: one map, maps of groups, or corrections of groups."""
+    kinds: dict[str, Any] = {GROUPS.format: GroupRecalibrator, FOUND.format: FoundGroupRecalibrator}
+    form = data.get("format") if isinstance(data, Mapping) else None
+    return kinds.get(str(form), Recalibrator).from_dict(data)
+
+
+def _columns_for(recalibrator: Any) -> tuple[str, Sequence[str]]:
+    """Name the argument that takes the columns of groups, and these; "" where there are none."""
+    if isinstance(recalibrator, FoundGroupRecalibrator):
+        return "among", recalibrator.columns_
+    return ("by", recalibrator.by_) if isinstance(recalibrator, GroupRecalibrator) else ("", ())
 
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from .._lib.errors import InputError
 from ..assessment.find_groups import groups_of_rows
 from .input import Input
-from .outputs import Outputs
+from .outputs import MAPS, Outputs
+from .recalibrate import saved_with_reading
 
 
 def where(arguments: argparse.Namespace) -> None:
     """Search the rows of files for groups in which the forecasts are wrong."""
-    a, outputs, given = arguments, Outputs(arguments), Input.of(arguments)
+    a, outputs, given = arguments, Outputs(arguments, MAPS), Input.of(arguments)
     if given.tallies:
         raise InputError(f"{given.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
     if not a.among:
@@ -23,4 +24,7 @@ def where(arguments: argparse.Namespace) -> None:
         found = groups_of_rows(rows.grouped_chunks()(), rows.dependence, a.max_groups, a.view, a.seed)
     except InputError as error:
         raise rows.naming(error) from None
-    outputs.write(found.to_json, lambda: outputs.text(found), outputs.page(found))
+    written = outputs.page(found)
+    if a.output is not None:
+        written[a.output] = saved_with_reading(a, found.recalibrator().to_dict())
+    outputs.write(found.to_json, lambda: outputs.text(found), written)

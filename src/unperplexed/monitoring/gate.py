@@ -111,9 +111,7 @@ class Check(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the requirements with what became of them, and all metrics, as plain Python values."""
-        plain: dict[str, Any] = plain_values(replace(self, _flat=dict))
-        del plain["_flat"]
-        return {**plain, "passed": bool(self), "metrics": self._flat()}
+        return {**plain_values(self), "passed": bool(self), "metrics": self._flat()}
 
     def to_markdown(self) -> str:
         """Give the table of requirements as Markdown, for the summary of a job."""
