@@ -147,7 +147,12 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: Iterable[tuple[Forecasts, Any]], dependence: DependenceSearch, max_groups: int, view: str, seed: int
+    stream: Iterable[tuple[Forecasts, Any]],
+    dependence: DependenceSearch,
+    max_groups: int,
+    view: str,
+    seed: int,
+    named: bool = True,
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 
@@ -158,6 +163,8 @@ def groups_of_rows(
         What was found of the rows' dependence.
     max_groups, view, seed
         As in `find_groups`.
+    named : bool, default True
+        Whether the columns were named; of others those that tell too little or too much are left out.
     """
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
@@ -165,8 +172,11 @@ def groups_of_rows(
     columns, warnings = list[Column](), list[str]()
     for name, each in values.items():
         made = [*columns_of_values(name, each)]
-        columns += made
-        warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
+        remark = _remark(made[0], rows.truth, named)
+        columns += made if named or not remark else ()
+        warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
+    if not columns:
+        raise InputError("among: no column is left to search; name some.")
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
@@ -290,7 +300,7 @@ def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
     return columns
 
 
-def _remark(column: Column, truth: Ints) -> str:
+def _remark(column: Column, truth: Ints, named: bool) -> str:
     """Say what is to be known of a column: that no rule asks for it, or that it tells the outcome; "" for nothing.
 
     Parameters
@@ -298,11 +308,13 @@ def _remark(column: Column, truth: Ints) -> str:
     column : Column
     truth : array of int, shape (n,)
         Class of each row.
+    named : bool
+        Whether the column was named.
 
     Raises
     ------
     InputError
-        For a column that holds the outcomes.
+        For a column that was named and holds the outcomes.
     """
     there = ~np.isnan(column.values)
     values, observed = column.values[there], truth[there]
@@ -311,6 +323,8 @@ def _remark(column: Column, truth: Ints) -> str:
         return "is missing in all rows, so that no rule asks for it"
     both = np.unique(number * (int(truth.max()) + 1) + observed).size
     if both == distinct.size == np.unique(truth).size > 1:
+        if not named:
+            return "holds the outcomes"
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
     numbers = column.categories is None
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):

@@ -114,6 +114,15 @@ def assessment_of(asked: Asked) -> Assessment:
     return _diagnosed(found, chunks, numbered=len(counted.sources) <= 1)
 
 
+def with_groups(a: argparse.Namespace, asked: Asked, found: Assessment) -> Assessment:
+    """Add groups of rows in which the forecasts are wrong, where they are to be searched."""
+    if not a.among:
+        return found
+    from .where import groups_among
+
+    return replace(found, groups_found=groups_among(a, asked.rows, asked.change))
+
+
 def _each_class(asked: Asked) -> Assessment:
     """Assess each class of the files, which a report shows: they are counted again, with the parts that takes."""
     counted = asked.rows.quietly().tally(_parts(asked.rows, "each-class"), 0, asked.change)

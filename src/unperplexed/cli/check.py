@@ -16,7 +16,7 @@ from ..assessment.result import Assessment
 from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
 from ..sources.readers.formats import matching, place_of
-from .assessing import Asked, assessment_of
+from .assessing import Asked, assessment_of, with_groups
 from .input import Input
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -77,7 +77,8 @@ def _of_classes(
 ) -> tuple[Assessment, Mapping[str, NamedMetric], str]:
     """Assess forecasts of classes; also give their changes from earlier ones, and how these were found."""
     rows = Input.of(a).settled()
-    assessed = assessment_of(Asked.of(a, rows))
+    asked = Asked.of(a, rows)
+    assessed = with_groups(a, asked, assessment_of(asked))
     if any(each.name.endswith("skill") for each in parsed):
         from .skill import skill_beside
 

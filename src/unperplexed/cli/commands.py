@@ -209,11 +209,13 @@ SECTIONS = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
-    from .assessing import Asked, assessment_of, breakdown_of, change_of
+    from .assessing import Asked, assessment_of, breakdown_of, change_of, with_groups
 
     a = arguments
     if not a.by and (option := first_given(a, ["sort"])):  # it would be ignored
         raise InputError(f"{option} is for groups; name their column with --by.")
+    if a.by and a.among:
+        raise InputError("--among: searches all rows for groups, --by names groups; leave one of them out.")
     if of_numbers(a) or a.ordered:
         _distributions(a)
         return
@@ -229,7 +231,7 @@ def assess(arguments: argparse.Namespace) -> None:
         whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
         asked = Asked.of(a, rows)
-        found = full = whole = replace(assessment_of(asked), skill=skill)
+        found = full = whole = replace(with_groups(a, asked, assessment_of(asked)), skill=skill)
         change = change_of(asked, whole)
     written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
 

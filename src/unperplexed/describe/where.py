@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .._lib.formatting import number_of, p_value_cell, p_value_text, printable
+from .._lib.formatting import capital, number_of, p_value_cell, p_value_text, printable
 from ..assessment.groups_found import Groups
 from ..calibration.dependence_search import dependence_words
 from ..calibration.where.chance import SAMPLES
@@ -30,15 +30,14 @@ _LIMITS = (
 def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     """Describe the groups."""
     notes, rows = [*notes_lines(g.notes)], dependent_text(g.n_clusters, None, None, None, g.dependence)
-    tables: list[Block] = [_table(g, brief), Prose(_beneath(g))] if g else []
+    tables = _tables(g, brief)
     settings = f"{SAMPLES} samples from the common curve, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
-    detectable = f"A bias of {number(g.detectable_bias, 2)} in log-odds in a tenth of the rows would be found in 80% of"
     return Document(
         title=naming.titled("where forecasts are wrong"),
         facts=naming.facts(counted(g.n_rows, len(g.labels), g.labels)),
         headline=_headline(g),
-        lead=f"{dependence_words(g.dependence)} {'' if g else f'{detectable} such samples.'}".strip(),
+        lead=f"{dependence_words(g.dependence)} {_detectable(g)}".strip(),
         calm=not g,
         actions=[*_actions(g)],
         first=Section("groups", "Groups", tables, "Groups") if g else None,
@@ -47,6 +46,22 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
         settings=settings,
         warnings=[*g.warnings, *notes],
     )
+
+
+def found_blocks(g: Groups, brief: bool) -> list[Block]:
+    """Give the groups in a sentence and a table, for an assessment."""
+    advice = [each.text for each in _actions(g) if each.label != "All"]
+    said = [f"{_headline(g)}.", *advice, _detectable(g), *(f"{capital(each)}." for each in g.warnings)]
+    return [Prose(" ".join(filter(None, said))), *_tables(g, brief)]
+
+
+def _tables(g: Groups, brief: bool) -> list[Block]:
+    return [_table(g, brief), Prose(_beneath(g))] if g else []
+
+
+def _detectable(g: Groups) -> str:
+    bias = number(g.detectable_bias, 2)
+    return "" if g else f"A bias of {bias} in log-odds in a tenth of the rows would be found in 80% of such samples."
 
 
 def _headline(g: Groups) -> str:
