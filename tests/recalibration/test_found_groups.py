@@ -12,11 +12,10 @@ from unperplexed.calibration.where.conditions import Condition, columns_of_value
 from unperplexed.calibration.where.naming import Correction, Search
 from unperplexed.calibration.where.rules import SearchedRows
 from unperplexed.forecasts.labels import label_array
-from unperplexed.recalibration.found_groups import Corrected
 from unperplexed.results import FoundGroupRecalibrator
 
 
-def planted(seed, n=2500):
+def planted(seed, n=2000):
     """Rows of which those with ``x >= 0.5`` are biased and those of kind d have too steep forecasts."""
     rng = np.random.default_rng(seed)
     table = {"x": rng.normal(size=n), "kind": rng.choice(list("abcd"), n)}
@@ -37,7 +36,7 @@ def test_shrunken_effects_are_added_and_then_mapped(corrected):
     assert {item.error for item in found.items} == {"bias", "confidence"}
     _, p, table = planted(1, 400)
     s, added = logit(p), np.zeros(400)
-    for item, group in zip(found.items, made.state.groups, strict=True):
+    for item, group in zip(found.items, made.groups, strict=True):
         inside = table["x"] >= item.conditions[0].low if item.error == "bias" else table["kind"] == "d"
         slope = item.effect_shrunken * (item.error == "confidence")
         bias = group.bias if slope else item.effect_shrunken
@@ -49,15 +48,15 @@ def test_shrunken_effects_are_added_and_then_mapped(corrected):
 
 
 def test_groups_are_not_found_again_on_fresh_rows(corrected):
-    """In 12 samples; without the correction they are found in all, and the log loss falls."""
+    """In most of 8 samples; without the correction they are found in all, and the log loss falls."""
     again, gains = 0, []
-    for seed in range(2, 14):
+    for seed in range(2, 10):
         y, p, table = planted(seed)
         q = corrected[1].transform(p, among=table)
         gains.append(np.mean(np.log(np.where(y, q, 1 - q)) - np.log(np.where(y, p, 1 - p))))
         columns = [column for name, values in table.items() for column in columns_of_values(name, values)]
         again += bool(Search(columns).found(SearchedRows.of(logit(q), y.astype(float))).groups)
-    assert again <= 3
+    assert again <= 2
     assert min(gains) > 0
 
 
@@ -74,7 +73,7 @@ def test_without_groups_there_is_one_map():
 
 def test_conditions_hold_in_new_rows_as_in_the_rows_searched():
     rng = np.random.default_rng(2)
-    n = 600
+    n = 300
     day = np.datetime64("2023-01-01") + rng.integers(0, 730, n)
     table = {
         "number": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
@@ -112,8 +111,8 @@ def test_the_most_probable_class_is_corrected_where_it_is_asked_for():
     y = log_p.argmax(axis=1)
     group = Correction((Condition("predicted class", values=("2",)),), None, 1.0, 0.0, 0.0)
     same = Recalibrator("identity").fit(y, np.exp(log_p))
-    made = FoundGroupRecalibrator(Corrected((group,), same, None))
-    assert made.columns_ == ()
+    made = FoundGroupRecalibrator([group], same, None)
+    assert made.among_ == ()
     expected = softmax(log_p + np.eye(3)[2] * (y == 2)[:, None], axis=1)
     np.testing.assert_allclose(made.transform(np.exp(log_p), among={}), expected, rtol=1e-9)
 
@@ -150,7 +149,7 @@ def test_columns_that_do_not_fit_are_refused(corrected):
     _, p, table = planted(1, 100)
     for among, said in (
         ({"y": p}, "among: no column '(x', 'kind|kind', 'x)', which the groups found ask for"),
-        ({**table, "x": table["x"][1:]}, r"column 'x' has shape \(99,\), y_prob 100 rows"),
+        ({**table, "x": table["x"][1:]}, r"column 'x' has shape \(99,\), the forecasts 100 rows"),
         ({**table, "x": ["much"] * 100}, "column 'x' holds 'much', where the groups found ask for numbers"),
     ):
         with pytest.raises(InputError, match=said):

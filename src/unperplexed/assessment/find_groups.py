@@ -22,18 +22,10 @@ from ..calibration.where.conditions import Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
-from ..forecasts.group_keys import columns_of
-from ..forecasts.labels import Label, label_array
+from ..forecasts.labels import Label
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
-from ..recalibration.found_groups import (
-    PREDICTED,
-    Corrected,
-    FoundGroupRecalibrator,
-    class_texts,
-    log_odds_of,
-    places_of,
-)
+from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
 from ..report.result import frames_as_input
@@ -137,6 +129,10 @@ def find_groups(
     return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
 
 
+_Rows = Iterable[tuple[Forecasts, Any]]
+"""Forecasts part by part, with their columns."""
+
+
 class _Event(NamedTuple):
     """What is searched: whether a class happens, or the most probable one."""
 
@@ -147,12 +143,7 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: Iterable[tuple[Forecasts, Any]],
-    dependence: DependenceSearch,
-    max_groups: int,
-    view: str,
-    seed: int,
-    named: bool = True,
+    stream: _Rows, dependence: DependenceSearch, max_groups: int, view: str, seed: int, named: bool = True
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 
@@ -219,8 +210,8 @@ def _events(rows: GroupRows, view: str) -> list[_Event]:
 
 
 def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
-    places = places_of(rows.labels, label, log_p)
-    s, happened = log_odds_of(log_p, places, len(log_p)), (rows.truth == places).astype(np.float64)
+    places, s = event_of(rows.labels, label, log_p, len(log_p))
+    happened = (rows.truth == places).astype(np.float64)
     return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
 
 
@@ -245,7 +236,7 @@ def _recalibrator(
     settings = _settings(rows, search.seed)
     fitted = _corrected(rows, events, found, search.columns).state(settings)
     shared = Recalibrator(settings.method, seed=search.seed).with_state(fitted)
-    return FoundGroupRecalibrator(Corrected(tuple(each for of in found for each in of.corrections), shared, gain))
+    return FoundGroupRecalibrator([each for of in found for each in of.corrections], shared, gain)
 
 
 def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
@@ -270,7 +261,7 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
     return None if gained is None else gained[0]
 
 
-def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
+def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
     """Read rows of positive weight, all of one group, and the columns among which groups are searched."""
     columns: dict[str, list[NDArray[Any]]] = {}
     notes = [Notes()]
@@ -291,10 +282,7 @@ def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[
 
 def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
     """Return columns as arrays, by name: each has a value for every row."""
-    columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
-    for name, values in columns.items():
-        if values.shape != (n_rows,):
-            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
+    columns = arrays_among(among, n_rows)
     if len(columns) > MOST_COLUMNS:
         raise InputError(f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched. Choose among them.")
     return columns

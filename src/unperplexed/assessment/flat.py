@@ -120,7 +120,7 @@ def _of_classes(a: Any) -> NamedMetrics:
     bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
-    groups = [] if a.groups_found is None else [max([0.0, *(each.cost for each in a.groups_found.items)])]
+    costs = None if a.groups_found is None else [0.0, *(each.cost for each in a.groups_found.items)]
     return {
         "rows": lambda: NamedMetric(float(a.n_rows), counted=True),
         "effective_rows": lambda: NamedMetric(a.effective_rows, counted=True),
@@ -136,7 +136,7 @@ def _of_classes(a: Any) -> NamedMetrics:
             "skill" if rule == "log_loss" else f"{rule}_skill": partial(NamedMetric, each.skill, each.interval)
             for rule, each in skills.items()
         },
-        **{WORST_GROUP: partial(NamedMetric, cost, tested=True) for cost in groups},
+        **({} if costs is None else {WORST_GROUP: partial(NamedMetric, max(costs), tested=True)}),
     }
 
 

@@ -49,8 +49,8 @@ class Groups(JsonResult):
     """What was left out or rescaled on the way in."""
     warnings: tuple[str, ...]
     seed: int
+    _fit: Callable[[], FoundGroupRecalibrator] = field(repr=False, compare=False)
     version: str = __version__
-    _fit: Callable[[], FoundGroupRecalibrator] | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         """Whether a group is found."""
@@ -73,7 +73,6 @@ class Groups(JsonResult):
 
     def recalibrator(self) -> FoundGroupRecalibrator:
         """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured."""
-        assert self._fit is not None
         return self._fit()
 
     def __repr__(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from ..assessment.result import Assessment
 from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
 from ..sources.readers.formats import matching, place_of
-from .assessing import Asked, assessment_of, with_groups
+from .assessing import Asked, assessment_of, with_asked
 from .input import Input
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -78,12 +77,8 @@ def _of_classes(
     """Assess forecasts of classes; also give their changes from earlier ones, and how these were found."""
     rows = Input.of(a).settled()
     asked = Asked.of(a, rows)
-    assessed = with_groups(a, asked, assessment_of(asked))
-    if any(each.name.endswith("skill") for each in parsed):
-        from .skill import skill_beside
-
-        a.reference = "base-rate"
-        assessed = replace(assessed, skill=skill_beside(a, rows))
+    a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
+    assessed = with_asked(a, asked, assessment_of(asked))
     return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
 
 

@@ -210,7 +210,7 @@ USAGE = {
     "where": Usage(
         [f"{_READ} --among COLUMN"],
         "Search for groups of rows in which forecasts are wrong, beyond the error that all rows share.",
-        ["where scores.csv --truth y --prob p --among age priors sex -o groups.json"],
+        ["where scores.csv --truth y --prob p --among age sex -o groups.json"],
         "--truth --prob --among --max-groups --where --clusters --report --json --output",
         "assess, recalibrate",
     ),

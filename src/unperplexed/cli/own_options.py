@@ -24,11 +24,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_predictive(command, paired)
     options.add_where(command)
     add = About("question", command)
-    add.many(
-        "--require",
-        "TEXT",
-        "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (biased)', 'worst_group_cost < 0.005', 'coverage_80 > 0.7'",
-    )
+    text = "'log_loss < 0.4', 'skill.lower > 0', 'verdict in (none)', 'worst_group_cost < 0.01', 'coverage_80 > 0.7'"
+    add.many("--require", "TEXT", text)
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"

@@ -37,6 +37,9 @@ from .reading import kept_reading
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
 """Options of a fit."""
 
+_GROUPED: dict[Any, str] = {GroupRecalibrator: "by", FoundGroupRecalibrator: "among"}
+"""The argument that takes the columns of groups, whose names are an attribute that ends in _."""
+
 
 def recalibrate(arguments: argparse.Namespace) -> None:
     """Fit a recalibration map and save it, or apply a saved one."""
@@ -147,8 +150,8 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
-    by, names = _columns_for(recalibrator)
-    keys = [*map(derived, names)]
+    by = _GROUPED.get(type(recalibrator), "")
+    keys = [*map(derived, getattr(recalibrator, f"{by}_", ()))]
     where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
     file = forecast_file(a.files[0], a.prob, rows.reading, also)
@@ -175,13 +178,6 @@ def _map_from_dict(data: Any) -> Any:
     kinds: dict[str, Any] = {GROUPS.format: GroupRecalibrator, FOUND.format: FoundGroupRecalibrator}
     form = data.get("format") if isinstance(data, Mapping) else None
     return kinds.get(str(form), Recalibrator).from_dict(data)
-
-
-def _columns_for(recalibrator: Any) -> tuple[str, Sequence[str]]:
-    """Name the argument that takes the columns of groups, and these; "" where there are none."""
-    if isinstance(recalibrator, FoundGroupRecalibrator):
-        return "among", recalibrator.columns_
-    return ("by", recalibrator.by_) if isinstance(recalibrator, GroupRecalibrator) else ("", ())
 
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:

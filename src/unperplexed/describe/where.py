@@ -18,7 +18,10 @@ from .tally import ROWS_CHANGED, class_name, counted, notes_lines
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 
-_REMEDY = "Give the model these columns. Or add the shrunken effects to the log-odds, and then recalibrate all rows."
+_REMEDY = (
+    "Give the model these columns. Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
+    " `recalibrate --apply groups.json`."
+)
 
 _LIMITS = (
     "This does not show why. A column in a rule need not be the cause, and another rule with nearly the same rows may"

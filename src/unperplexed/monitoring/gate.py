@@ -198,8 +198,8 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, costs of groups, ends of intervals, and metrics with confidence=None (--confidence none), are compared with"
-                " their limits as they are."
+                "Counts, costs of groups, ends of intervals, and metrics with confidence=None (--confidence none), are"
+                " compared with their limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")

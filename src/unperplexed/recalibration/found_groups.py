@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.dataclasses import dataclass
 from .._lib.elementary import logit
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
@@ -19,7 +18,8 @@ from ..forecasts.group_keys import columns_of
 from ..forecasts.labels import Label, label_array
 from ..kernels.devices import Scale
 from ..maps.saved import number, require
-from .files import Fitted
+from ..report.result import Result
+from .files import SavedFit
 from .gain import Gain
 from .recalibrator import Recalibrator, in_shape_of
 from .saved import FOUND, gain_dict, gain_of
@@ -31,31 +31,17 @@ _KEYS = {"groups", "gain", "map"}
 _OF_CONDITION = {"column", "low", "high", "values", "negated", "missing", "date", "part"}
 
 
-@dataclass(frozen=True)
-class Corrected:
-    """Corrections of groups, and the one map of what comes out."""
+def event_of(labels: Sequence[Label | None], label: Label | None, log_p: Floats, n_rows: int) -> tuple[Ints, Floats]:
+    """Return the class of each row that a label is about, and its log-odds.
 
-    groups: tuple[Correction, ...]
-    shared: Recalibrator
-    gain: Gain | None
-
-    def log_probabilities(self, log_p: Floats, among: Mapping[str, NDArray[Any]]) -> Floats:
-        """Return log-probabilities (n, C) with the corrections, given columns by name."""
-        moved, each, labels = log_p.copy(), np.arange(len(log_p)), self.shared.labels_
-        for group in self.groups:
-            places = places_of(labels, group.label, log_p)
-            columns = {**among, PREDICTED: class_texts(labels, places)}
-            inside = [condition.met_by(columns[condition.column]) for condition in group.conditions]
-            s = log_odds_of(log_p, places, self.shared.n_rows_)
-            moved[each, places] += group.of(np.logical_and.reduce(inside), s)
-        return np.asarray(moved - np.logaddexp.reduce(moved, axis=1)[:, None])
-
-
-def places_of(labels: Sequence[Label | None], label: Label | None, log_p: Floats) -> Ints:
-    """Return the class of each row that a label is about: the second of two, or the most probable one for None."""
-    if len(labels) > 2 and label is None:
-        return np.asarray(log_p.argmax(axis=1))
-    return np.full(len(log_p), 1 if len(labels) == 2 else labels.index(label))
+    That is the second of two classes, and for None the most probable one. Log-odds are finite: at most as large as so
+    many rows of a search may tell.
+    """
+    each, others, farthest = np.arange(len(log_p)), log_p.copy(), -float(logit(0.01 / n_rows))
+    top = len(labels) > 2 and label is None
+    places = log_p.argmax(axis=1) if top else np.full(len(log_p), 1 if len(labels) == 2 else labels.index(label))
+    others[each, places] = -np.inf
+    return places, np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest)
 
 
 def class_texts(labels: Sequence[Label | None], places: Ints) -> NDArray[Any]:
@@ -63,14 +49,16 @@ def class_texts(labels: Sequence[Label | None], places: Ints) -> NDArray[Any]:
     return np.array([str(label) for label in labels])[places]
 
 
-def log_odds_of(log_p: Floats, places: Ints, n_rows: int) -> Floats:
-    """Return log-odds of classes that are finite: at most as large as so many rows of a search may tell."""
-    others, each, farthest = log_p.copy(), np.arange(len(log_p)), -float(logit(0.01 / n_rows))
-    others[each, places] = -np.inf
-    return np.asarray(np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest))
+def arrays_among(among: Any, n_rows: int) -> dict[str, NDArray[Any]]:
+    """Return columns as arrays, by name: each has a value for every row."""
+    columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
+    for name, values in columns.items():
+        if values.shape != (n_rows,):
+            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
+    return columns
 
 
-class FoundGroupRecalibrator(Fitted[Corrected]):
+class FoundGroupRecalibrator(SavedFit, Result):
     """Recalibration by groups that were found to be wrong. Made by `Groups.recalibrator`.
 
     The shrunken effect of each group is added to the log-odds of its rows. What comes out is mapped by one
@@ -78,7 +66,7 @@ class FoundGroupRecalibrator(Fitted[Corrected]):
 
     Attributes
     ----------
-    columns_ : tuple of str
+    among_ : tuple of str
         Names of the columns that the groups ask for.
     rules_ : tuple of str
         The groups, such as "age >= 34 and sex = f".
@@ -101,18 +89,13 @@ class FoundGroupRecalibrator(Fitted[Corrected]):
     array([0.5, 0.8])
     """
 
-    columns_: tuple[str, ...]
-    rules_: tuple[str, ...]
-    labels_: tuple[Label | None, ...]
-    shared_: Recalibrator
-    gain_: Gain | None
+    saved_as = "recalibration map"
 
-    def __init__(self, state: Corrected) -> None:
-        self._state, self.shared_, self.labels_ = state, state.shared, state.shared.labels_
-        conditions = [condition for group in state.groups for condition in group.conditions]
-        self.columns_ = tuple(dict.fromkeys(each.column for each in conditions if each.column != PREDICTED))
-        self.rules_ = tuple(" and ".join(each.text for each in group.conditions) for group in state.groups)
-        self.gain_ = state.gain
+    def __init__(self, groups: Sequence[Correction], shared: Recalibrator, gain: Gain | None) -> None:
+        self.groups, self.shared_, self.labels_, self.gain_ = groups, shared, shared.labels_, gain
+        asked = (condition.column for group in groups for condition in group.conditions)
+        self.among_ = tuple(dict.fromkeys(name for name in asked if name != PREDICTED))
+        self.rules_ = tuple(" and ".join(each.text for each in group.conditions) for group in groups)
 
     def transform(self, y_prob: Any, *, among: Any, scale: Scale = "probability") -> Floats:
         """Return calibrated probabilities, none of them exactly 0 or 1.
@@ -134,21 +117,25 @@ class FoundGroupRecalibrator(Fitted[Corrected]):
         InputError
             As `Recalibrator.transform`; for columns that are missing, of another length, or of another kind.
         """
-        given = columns_of(among, "among") if self.columns_ else {}
-        if missing := [name for name in self.columns_ if name not in given]:
+        given = columns_of(among, "among") if self.among_ else {}
+        if missing := [name for name in self.among_ if name not in given]:
             raise InputError(f"among: no column {listed(missing)}, which the groups found ask for.")
         blocks, n_columns = self.shared_.blocks(y_prob, scale)
-        log_p = np.concatenate([block.log_probabilities for block in blocks] or [np.empty((0, len(self.labels_)))])
-        columns = {name: label_array(given[name]) for name in self.columns_}
-        for name, values in columns.items():
-            if values.shape != log_p.shape[:1]:
-                raise InputError(f"among: column {name!r} has shape {values.shape}, y_prob {len(log_p):,} rows.")
-        moved = self.state.log_probabilities(np.asarray(log_p, dtype=np.float64), columns)
+        every = [np.empty((0, len(self.labels_))), *(block.log_probabilities for block in blocks)]
+        log_p = np.concatenate(every, dtype=np.float64)
+        columns = arrays_among({name: given[name] for name in self.among_}, len(log_p)) if given else {}
+        moved, each = log_p.copy(), np.arange(len(log_p))
+        for group in self.groups:
+            places, s = event_of(self.labels_, group.label, log_p, self.shared_.n_rows_)
+            columns[PREDICTED] = class_texts(self.labels_, places)
+            inside = [condition.met_by(columns[condition.column]) for condition in group.conditions]
+            moved[each, places] += group.of(np.logical_and.reduce(inside), s)
+        moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
         return in_shape_of(y_prob, self.shared_.state.of_log_probabilities(moved), n_columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the corrections and the map as plain values: what `save` writes."""
-        groups = [plain_values(group) for group in self.state.groups]
+        groups = [*map(plain_values, self.groups)]
         return {**FOUND.head, "groups": groups, "gain": gain_dict(self.gain_), "map": self.shared_.to_dict()}
 
     @classmethod
@@ -157,8 +144,7 @@ class FoundGroupRecalibrator(Fitted[Corrected]):
         FOUND.check(data, _KEYS)
         shared = Recalibrator.from_dict(data["map"])
         require(isinstance(data["groups"], list) and shared.distributions is None, "groups")
-        groups = tuple(_correction(each, shared.labels_) for each in data["groups"])
-        return cls(Corrected(groups, shared, gain_of(data["gain"])))
+        return cls([_correction(each, shared.labels_) for each in data["groups"]], shared, gain_of(data["gain"]))
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -315,10 +315,6 @@ class Recalibrator(Fitted[State]):
         q, columns = self.of_each_class(y_prob, scale)
         return in_shape_of(y_prob, q, columns)
 
-    def of_block(self, block: Block) -> Floats:
-        """Return calibrated probabilities of checked rows, (n, C)."""
-        return self.state.of_block(block)
-
     def of_each_class(self, y_prob: Any, scale: Scale) -> tuple[Floats, int]:
         """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
         state, (blocks, columns) = self.state, self.blocks(y_prob, scale)
