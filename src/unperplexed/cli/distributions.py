@@ -36,7 +36,7 @@ _SOME = 0.05
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
+    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast", "among"),
 )
 """Options of forecasts of classes."""
 

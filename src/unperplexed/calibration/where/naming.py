@@ -109,8 +109,21 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-Correction = tuple[Rule, float, float, float]
-"""What is added to the log-odds of a rule's rows: a bias, a slope, and the log-odds about which it turns."""
+@dataclass(frozen=True)
+class Correction(ByValue):
+    """What is added to the log-odds of a group's rows."""
+
+    conditions: tuple[Condition, ...]
+    label: Label | None
+    """Class whose log-odds they are: the second of two; None for the most probable class."""
+    bias: float
+    slope: float
+    about: float
+    """Log-odds about which the slope turns."""
+
+    def of(self, inside: Bools, s: Floats) -> Floats:
+        """Return what is added to log-odds, given which rows are in the group."""
+        return np.asarray(inside * (self.bias + self.slope * (s - self.about)))
 
 
 class Found(NamedTuple):
@@ -119,6 +132,7 @@ class Found(NamedTuple):
     groups: tuple[FoundGroup, ...]
     corrections: tuple[Correction, ...]
     """Of the groups, shrunken."""
+    rules: tuple[Rule, ...]
     chance: Chance
     p_value: float
     """Of the clearest rule: is any group wrong?"""
@@ -127,8 +141,8 @@ class Found(NamedTuple):
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
-        each = (rows_of(columns, rule) * (bias + slope * (s - about)) for rule, bias, slope, about in self.corrections)
-        return np.asarray(sum(each, start=np.zeros_like(s)))
+        both = zip(self.corrections, self.rules, strict=True)
+        return sum((each.of(rows_of(columns, rule), s) for each, rule in both), start=np.zeros_like(s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +193,7 @@ class Search:
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
-        return Found(groups, corrections, chance, p_value, float(detectable))
+        return Found(groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable))
 
     def _groups(
         self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
@@ -203,8 +217,8 @@ class Search:
             cost = each.gained / len(rows.s) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            correction = each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-            yield FoundGroup(rule, conditions, kind, label, n, *found), correction
+            added = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(conditions, label, *added)
             at = last + 1
 
 
