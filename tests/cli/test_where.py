@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from unperplexed import find_groups
 from unperplexed.cli.parser import _parsed, _parser, main
+from unperplexed.cli.where import _PROTECTED
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,13 @@ def test_assess_searches_all_columns_but_those_that_name_or_tell_too_much(theirs
     assert main(["where", *wide[1:-2], "--among", "sex", "--json", "-"]) == 0
     named = json.loads(capsys.readouterr().out)
     assert (named["columns"], named["items"], named["warnings"]) == (["sex"], [], [])
+
+
+def test_protected_columns_are_known_by_their_names():
+    for name in ("race", "Sex", "patient_sex", "patientGender", "RELIGION", "is_male"):
+        assert _PROTECTED.search(name), name
+    for name in ("trace", "Essex", "age", "malet", "embrace"):
+        assert not _PROTECTED.search(name), name
 
 
 def test_a_gate_knows_the_worst_group(wide, capsys):
