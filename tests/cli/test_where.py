@@ -129,8 +129,8 @@ def test_a_gate_knows_the_worst_group(wide, capsys):
 def test_groups_that_are_named_are_not_searched_for(wide, capsys):
     assert main([*wide, "--among", "age", "--by", "sex"]) == 2
     assert "--among: searches all rows" in capsys.readouterr().err
-    assert main([*wide[:4], "--quantiles", "0.5=p", "--among", "age"]) == 2
-    assert "--among is for probabilities of classes" in capsys.readouterr().err
+    assert main([*wide, "--among", "age", "--ordered"]) == 2
+    assert "--among does not go with --ordered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
