@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from unperplexed import find_groups
 from unperplexed.cli.parser import _parsed, _parser, main
+from unperplexed.cli.where import _PROTECTED
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +109,13 @@ def test_assess_searches_all_columns_but_those_that_name_or_tell_too_much(theirs
     assert (named["columns"], named["items"], named["warnings"]) == (["sex"], [], [])
 
 
+def test_protected_columns_are_known_by_their_names():
+    for name in ("race", "Sex", "patient_sex", "patientGender", "RELIGION", "is_male"):
+        assert _PROTECTED.search(name), name
+    for name in ("trace", "Essex", "age", "malet", "embrace"):
+        assert not _PROTECTED.search(name), name
+
+
 def test_a_gate_knows_the_worst_group(wide, capsys):
     words = ["check", *wide[1:-2]]
     assert main([*words, "--among", "age", "--require", "worst_group_cost < 0.005", "--json", "-"]) == 1
@@ -122,8 +130,8 @@ def test_a_gate_knows_the_worst_group(wide, capsys):
 def test_groups_that_are_named_are_not_searched_for(wide, capsys):
     assert main([*wide, "--among", "age", "--by", "sex"]) == 2
     assert "--among: searches all rows" in capsys.readouterr().err
-    assert main([*wide[:4], "--quantiles", "0.5=p", "--among", "age"]) == 2
-    assert "--among is for probabilities of classes" in capsys.readouterr().err
+    assert main([*wide, "--among", "age", "--ordered"]) == 2
+    assert "--among does not go with --ordered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def test_conditions_hold_in_new_rows_as_in_the_rows_searched():
 )
 def test_unseen_and_missing_categories_meet_no_condition_but_is_not_and_missing(condition, met):
     assert condition.met_by(np.array(["a", "new", None], dtype=object)).tolist() == met
+    assert Condition("k", values=("true",)).met_by(np.array(["True", "false", "true"])).tolist() == [True, False, True]
     assert Condition("x", low=1.0).met_by(np.array([1.0, np.nan, -np.inf])).tolist() == [True, False, False]
 
 

@@ -187,7 +187,7 @@ def _seasons(a: argparse.Namespace) -> list[str]:
 
 _UNORDERED = (
     *("by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
-    *("engine", "jobs", "style"),
+    *("engine", "jobs", "style", "among"),
 )
 """Options of assess that ordered classes have no use for."""
 

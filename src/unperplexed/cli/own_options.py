@@ -196,4 +196,4 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
-    options.add_output(command, "write what corrects the groups (.json), for recalibrate --apply")
+    options.add_output(command, "write what corrects the groups (.json), which recalibrate applies")

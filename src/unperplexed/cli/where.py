@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..assessment.groups_found import Groups
 
 _PROTECTED = re.compile(
-    r"(?<![a-z])(race|racial|ethnic|sex|gender|religio|nationalit|disab|pregnan|marital)", re.IGNORECASE
+    r"(^|[^a-zA-Z]|(?<=[a-z])(?=[A-Z]))(?i:race|racial|ethnic|sex|gender|female|male\b|religio|nationalit|disab|marital)"
 )
 """Names of columns that are searched only if they are named."""
 
@@ -39,7 +39,7 @@ def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = Non
     """Search the rows, which may be recalibrated before, in the columns that are named."""
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
-    every = a.among == ["all"]
+    every = a.among == ["all"] and "all" not in rows.others
     protected = [name for name in rows.others if _PROTECTED.search(name)] if every else []
     names = [name for name in rows.others if name not in protected] if every else a.among
     chosen = replace(rows, selection=replace(rows.selection, keys=names))

@@ -94,6 +94,7 @@ class Condition(ByValue):
             raise InputError(f"among: column {self.column!r} holds {other!r}, where the groups found ask for {wanted}.")
         if self.values:
             texts = read.dt.strftime(PARTS[self.part]) if self.part else read
+            texts = texts.str.to_lowercase() if {*self.values} <= {"true", "false"} else texts  # True, as pandas writes
             return np.asarray(texts.is_in(self.values).fill_null(False).to_numpy() != self.negated)
         return _numbers(self.column, read).holds(self)
 
@@ -229,7 +230,7 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
         Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these.
     """
     series = _series(values)
-    if series.dtype in (pl.Boolean, pl.String):
+    if not series.dtype.is_numeric() and not series.dtype.is_temporal():
         yield _of_categories(name, series.cast(pl.String))
         return
     yield _of_numbers(_numbers(name, series))
@@ -261,13 +262,8 @@ def _given(values: NDArray[Any]) -> pl.Series:
         return series.cast(pl.Int64) / 1e9
     if series.dtype == pl.String:
         return series.replace("", None)
-    return (
-        series.cast(pl.Float64)
-        if series.dtype == pl.Null
-        else series.fill_nan(None)
-        if series.dtype.is_float()
-        else series
-    )
+    series = series.cast(pl.Float64) if series.dtype == pl.Null else series
+    return series.fill_nan(None) if series.dtype.is_float() else series
 
 
 def _dates(series: pl.Series) -> pl.Series:
