@@ -186,7 +186,7 @@ def residuals_chart(r: Residuals) -> Chart:
     down, across = n.shape
     told = n >= LEAST_ROWS
     most = float(np.abs(means[told]).max(initial=0)) or 1.0
-    columns, rows = (short_names(each, most) for each, most in zip(r.parts, (max(9, 64 // across), 24), strict=True))
+    columns, rows = (short_names(each, most) for each, most in zip(r.parts, (max(9, 90 // across), 28), strict=True))
     at = [*zip(*(each.tolist() for each in np.nonzero(n)), strict=True)]
     texts = [
         f"{columns[column]}, {rows[row]}: residual {points(r.means[row][column])} percentage points in"

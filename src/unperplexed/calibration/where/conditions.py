@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -158,18 +157,16 @@ class Column:
         return [names[at] for at in there], part, (int(own.min()), int(own.max()) + 1)
 
     def _ranges(self, condition: Condition) -> tuple[list[str], Ints]:
-        """Ranges between the ends of a condition and rounded quantiles that are not near one; and missing values."""
+        """Ranges from the ends of a condition and from round numbers that are not near one; and missing values."""
         known, ends = self.known[0], [end for end in condition.ends if end is not None]
-        cuts = self.cuts_at(np.quantile(known, (0.1, 0.3, 0.5, 0.7, 0.9), method="higher"))
+        near = np.quantile(known, np.add.outer((-0.05, 0.05), (0.1, 0.3, 0.5, 0.7, 0.9)), method="higher")
+        cuts = np.unique([self._round(low, high) if low < high else high for low, high in near.T.tolist()])
         apart = np.abs(np.subtract.outer(np.searchsorted(known, cuts), np.searchsorted(known, ends))) / len(known)
         cuts = np.unique([*cuts[(apart > _APART).all(axis=1)], *ends])
         texts = [Condition(self.name, date=self.date).text_of(cut) for cut in cuts.tolist()]
-        alone = np.isin(cuts, self.known[1])[:-1] & (np.diff(np.searchsorted(self.known[1], cuts)) == 1)
-        between = [a if one else f"{a} to < {b}" for (a, b), one in zip(pairwise(texts), alone.tolist(), strict=True)]
-        names = [f"< {texts[0]}", *between, f">= {texts[-1]}"] if texts else ["any"]
-        return [*names, "missing"], np.where(
-            np.isnan(self.values), len(cuts) + 1, np.searchsorted(cuts, self.values, side="right")
-        )
+        names = [f"< {texts[0]}", *(f"from {each}" for each in texts), "missing"]
+        missing = np.isnan(self.values)
+        return names, np.where(missing, len(cuts) + 1, np.searchsorted(cuts, self.values, side="right"))
 
     def _categories(self, condition: Condition) -> tuple[list[str], Ints]:
         """Categories that a condition names, the most frequent others, all others and missing values; or backwards."""
@@ -192,7 +189,11 @@ class Column:
         """Return the roundest numbers above the next smaller values and at most these: the same rows are below."""
         distinct = self.known[1]
         between = (distinct[np.searchsorted(distinct, cut) - 1 :][:2].tolist() for cut in near if cut > distinct[0])
-        return np.unique([(_round_date if self.date else _round_number)(low, high) for low, high in between])
+        return np.unique([self._round(low, high) for low, high in between])
+
+    def _round(self, low: float, high: float) -> float:
+        """Return the roundest number above one and at most another."""
+        return (_round_date if self.date else _round_number)(low, high)
 
     def cuts_near(self, end: float, steps: int) -> Floats:
         """Return numbers within the neighbouring bins of an end of a condition, to which it may be moved."""
