@@ -186,8 +186,8 @@ def _seasons(a: argparse.Namespace) -> list[str]:
 
 
 _UNORDERED = (
-    *("by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
-    *("engine", "jobs", "style", "among"),
+    *("among", "by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""
 
