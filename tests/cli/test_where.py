@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from unperplexed import find_groups
 from unperplexed.cli.parser import _parsed, _parser, main
+from unperplexed.cli.where import _PROTECTED
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,13 @@ def scores(tmp_path_factory):
     frame = frame.with_columns(ill=pl.Series(ill.astype(int)))
     frame.write_csv(path)
     return path, frame
+
+
+@pytest.fixture(scope="module")
+def theirs(scores):
+    """What Python finds."""
+    frame = scores[1]
+    return find_groups(frame["ill"], frame["p"], among=frame.select("age", "seen"), clusters=None)
 
 
 def days(rng, n):
@@ -55,6 +63,75 @@ def test_json_is_that_of_python_and_the_text_names_the_group(scores, tmp_path, c
     assert rule in out
     assert rule.replace(">", "&gt;") in page.read_text()
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_new_rows_are_corrected_as_in_python(scores, theirs, tmp_path, capsys):
+    path, frame = scores
+    made, new = str(tmp_path / "groups.json"), str(tmp_path / "new.csv")
+    words = [str(path), "--truth", "ill", "--prob", "p", "--among", "age", "seen", "--clusters", "none", "-q"]
+    assert main(["where", *words, "-o", made]) == 0
+    assert main(["recalibrate", str(path), "--apply", made, "--as", "*_cal", "-o", new]) == 0
+    assert "1,500 rows recalibrated, column p_cal" in capsys.readouterr().out
+    corrected = theirs.recalibrator()
+    np.testing.assert_allclose(pl.read_csv(new)["p_cal"], corrected.transform(frame["p"], among=frame), rtol=1e-12)
+    assert corrected.among_ == ("age",)
+    assert str(corrected).startswith("Correct 1 group of rows, then recalibrate all rows by one map.")
+    frame.drop("age").write_csv(tmp_path / "short.csv")
+    assert main(["recalibrate", str(tmp_path / "short.csv"), "--prob", "p", "--apply", made, "-o", new]) == 2
+    assert "no column 'age'" in capsys.readouterr().err
+    assert main(["assess", str(path), "--truth", "ill", "--prob", "p", "--apply", made]) == 2
+    assert "corrections of groups, which need each row's group" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def wide(scores, tmp_path_factory):
+    """Also with columns that are not searched unless they are named."""
+    path = tmp_path_factory.mktemp("among") / "wide.csv"
+    frame = scores[1].with_row_index("id").with_columns(well=1 - scores[1]["ill"])
+    frame.write_csv(path)
+    return ["assess", str(path), "--truth", "ill", "--prob", "p", "--clusters", "none", "--resamples", "0"]
+
+
+def test_assess_searches_all_columns_but_those_that_name_or_tell_too_much(theirs, wide, tmp_path, capsys):
+    page, numbers = tmp_path / "page.html", tmp_path / "all.json"
+    assert main([*wide, "--among", "all", "--json", str(numbers), "--report", str(page)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    mine = json.loads(numbers.read_text())["groups_found"]
+    assert mine["columns"] == [*theirs.columns]
+    assert mine["items"] == json.loads(theirs.to_json())["items"]
+    rule = theirs.items[0].rule
+    for said in (rule, "Wrong in 1 group of rows", "left out: 'sex'", "'id' is left out", "'well' is left out"):
+        assert said in out
+    assert "Groups of rows in which they are wrong" in page.read_text()
+    assert rule.replace(">", "&gt;") in page.read_text()
+    assert main(["where", *wide[1:-2], "--among", "sex", "--json", "-"]) == 0
+    named = json.loads(capsys.readouterr().out)
+    assert (named["columns"], named["items"], named["warnings"]) == (["sex"], [], [])
+
+
+def test_protected_columns_are_known_by_their_names():
+    for name in ("race", "Sex", "patient_sex", "patientGender", "RELIGION", "is_male"):
+        assert _PROTECTED.search(name), name
+    for name in ("trace", "Essex", "age", "malet", "embrace"):
+        assert not _PROTECTED.search(name), name
+
+
+def test_a_gate_knows_the_worst_group(wide, capsys):
+    words = ["check", *wide[1:-2]]
+    assert main([*words, "--among", "age", "--require", "worst_group_cost < 0.005", "--json", "-"]) == 1
+    cost = json.loads(capsys.readouterr().out)["worst_group_cost"]
+    assert 0.005 < cost < 0.1
+    assert main([*words, "--among", "sex", "--require", "worst_group_cost <= 0"]) == 0
+    assert "Counts, costs of groups" in capsys.readouterr().out
+    assert main([*words, "--require", "worst_group_cost < 0.005"]) == 2
+    assert "groups are found by --among COLUMN" in capsys.readouterr().err
+
+
+def test_groups_that_are_named_are_not_searched_for(wide, capsys):
+    assert main([*wide, "--among", "age", "--by", "sex"]) == 2
+    assert "--among: searches all rows" in capsys.readouterr().err
+    assert main([*wide, "--among", "age", "--ordered"]) == 2
+    assert "--among does not go with --ordered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -344,3 +344,22 @@ def test_tables_of_pairs(monkeypatch, rng, dtype, width):
             expected = np.zeros((sizes[a], sizes[b], width), dtype)
             np.add.at(expected, (codes[a], codes[b]), values)
             np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("samples", [1, 8, 21])
+def test_scores_beyond_the_largest_ones(monkeypatch, rng, samples):
+    """Of bias, and of slopes less their regression on it, each times its factor."""
+    rules = 300
+    sums, tilt = rng.normal(size=(rules, 2 * samples)).astype(np.float32), rng.normal(size=rules).astype(np.float32)
+    factor = (rng.random((2, rules)) * (rng.random((2, rules)) < 0.8)).astype(np.float32)
+    two, limit = rng.integers(0, 2, rules).astype(np.uint8), rng.random((2, 2, samples)).astype(np.float32)
+    compiled, plain = both(monkeypatch, partial(_pair_tables.beyond, sums, tilt, factor, two, limit))
+    np.testing.assert_array_equal(compiled, plain)
+    expected = [
+        (slope, rule, k)
+        for slope, rule, k in itertools.product((0, 1), range(rules), range(samples))
+        if abs((sums[rule, k], sums[rule, samples + k] - tilt[rule] * sums[rule, k])[slope] * factor[slope, rule])
+        > limit[two[rule], slope, k]
+    ]
+    assert expected
+    np.testing.assert_array_equal(np.stack(np.unravel_index(plain, (2, rules, samples)), axis=1), expected)

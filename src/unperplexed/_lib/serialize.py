@@ -26,9 +26,9 @@ def result_json(value: dict[str, Any], indent: int | None = 2) -> str:
 
 
 def plain_values(value: Any) -> Any:
-    """Dataclasses, arrays and mappings as dictionaries, lists and numbers."""
+    """Dataclasses, without their private fields, arrays and mappings as dictionaries, lists and numbers."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain_values(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain_values(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):

@@ -151,9 +151,7 @@ class Decision(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python values."""
-        plain: dict[str, Any] = plain_values(self)
-        del plain["_code"]
-        return {"verdict": self.verdict, **plain, "optimism": self.optimism}
+        return {"verdict": self.verdict, **plain_values(self), "optimism": self.optimism}
 
 
 def conclusion(d: Decision) -> tuple[str, str]:

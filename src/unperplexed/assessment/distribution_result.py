@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import dataclass, field
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -261,9 +261,7 @@ class DistributionAssessment(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = {"verdict": self.verdict, **plain_values(replace(self, _remedy=None))}
-        plain["remedy"] = plain_values(self.remedy)
-        del plain["_remedy"]
+        plain = {"verdict": self.verdict, **plain_values(self), "remedy": plain_values(self.remedy)}
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._lib.arrays import check_indexes
 from .._lib.dataclasses import replace
-from .._lib.elementary import expit, logit
+from .._lib.elementary import expit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
@@ -21,11 +22,12 @@ from ..calibration.where.conditions import Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
-from ..forecasts.group_keys import columns_of
-from ..forecasts.labels import Label, label_array
+from ..forecasts.labels import Label
 from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
+from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
+from ..recalibration.recalibrator import Recalibrator
 from ..report.result import frames_as_input
 from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
@@ -94,7 +96,8 @@ def find_groups(
 
         S = sum_g (y - q),   S' = sum_g s (y - q), less its regression on S
 
-    whose variances V after projection on the curve's functions are known. Evidence is -ln of the p-value of the signed
+    whose variances V after projection on the curve's functions are known (of more than 100,000 rows from a random
+    sample). Evidence is -ln of the p-value of the signed
     root of the deviance of a scaled Poisson variable that has this variance and third moment. 199 samples of outcomes
     from q, on at most 20,000 rows, tell how large the largest evidence gets by chance: a Gumbel distribution for rules
     of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
@@ -128,6 +131,10 @@ def find_groups(
     return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
 
 
+_Rows = Iterable[tuple[Forecasts, Any]]
+"""Forecasts part by part, with their columns."""
+
+
 class _Event(NamedTuple):
     """What is searched: whether a class happens, or the most probable one."""
 
@@ -138,7 +145,7 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: Iterable[tuple[Forecasts, Any]], dependence: DependenceSearch, max_groups: int, view: str, seed: int
+    stream: _Rows, dependence: DependenceSearch, max_groups: int, view: str, seed: int, named: bool = True
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 
@@ -149,21 +156,24 @@ def groups_of_rows(
         What was found of the rows' dependence.
     max_groups, view, seed
         As in `find_groups`.
+    named : bool, default True
+        Whether the columns were named; of others those that tell too little or too much are left out.
     """
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = _gathered(stream)
     columns, warnings = list[Column](), list[str]()
-    for name, each in values.items():
-        made = [*columns_of_values(name, each)]
-        columns += made
-        warnings += [f"column {name!r} {remark}" for remark in [_remark(made[0], rows.truth)] if remark]
+    for name in list(values):  # which are let go of
+        made = [*columns_of_values(name, values.pop(name))]
+        remark = _remark(made[0], rows.truth, named)
+        columns += made if named or not remark else ()
+        warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
+    if not columns:
+        raise InputError("among: no column is left to search; name some.")
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
-        columns += columns_of_values(
-            "predicted class", np.array([str(label) for label in rows.labels])[events[0].places]
-        )
-    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.int64))] * (len(columns) == 1)
+        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
+    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
     found = [search.found(event.rows, event.label) for event in events]
     clusters = None if rows.cluster is None else np.unique(rows.cluster).size
@@ -172,17 +182,18 @@ def groups_of_rows(
     of_events = [
         (group, rule, event.label, event.rows)
         for of, event in zip(found, events, strict=True)
-        for group, (rule, *_) in zip(of.groups, of.corrections, strict=True)
+        for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     items, first, one = tuple(group for group, *_ in of_events), events[0].rows, len(events) == 1
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
     whole = uncertain_mean(first.y, first.w, Dependence(first.cluster)).interval(0.95)
+    gain = _gain(rows, events, found, search) if items else None
     return Groups(
         items=items,
         p_value=min(of.p_value for of in found),
         rules_searched=sum(of.chance.rules for of in found),
         columns=tuple(column.name for column in columns),
-        gain=_gain(rows, events, found, search) if items else None,
+        gain=gain,
         detectable_bias=max(of.detectable for of in found),
         p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
         mean_predicted=float(np.average(expit(first.s), weights=first.w)) if one else math.nan,
@@ -196,6 +207,7 @@ def groups_of_rows(
         notes=notes,
         warnings=tuple(warnings),
         seed=seed,
+        _fit=partial(_recalibrator, rows, events, found, search, gain),
     )
 
 
@@ -203,20 +215,39 @@ def _events(rows: GroupRows, view: str) -> list[_Event]:
     """Return the second of two classes, each of more, or the most probable one."""
     log_p, classes = np.asarray(rows.log_p, dtype=np.float64), len(rows.labels)
     top = classes > 2 and view == "top-label"
-    asked = [None] if top else rows.labels[-1:] if classes == 2 else rows.labels
-    return [_event(rows, log_p, label, log_p.argmax(axis=1) if top else None) for label in asked]
+    return [
+        _event(rows, log_p, label) for label in ([None] if top else rows.labels[-1:] if classes == 2 else rows.labels)
+    ]
 
 
-def _event(rows: GroupRows, log_p: Floats, label: Label | None, top: Ints | None) -> _Event:
-    """Return an event, with log-odds that are finite: at most as large as so many rows may tell."""
-    n, each = len(log_p), np.arange(len(log_p))
-    places = np.full(n, rows.labels.index(label)) if top is None else top
-    others = log_p.copy()
-    others[each, places] = -np.inf
-    farthest = -float(logit(0.01 / n))
-    s = np.clip(log_p[each, places] - np.logaddexp.reduce(others, axis=1), -farthest, farthest)
+def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
+    places, s = event_of(rows.labels, label, log_p, len(log_p))
     happened = (rows.truth == places).astype(np.float64)
     return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
+
+
+def _corrected(
+    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
+) -> GroupRows:
+    """Return the rows with the groups corrected."""
+    moved = np.array(rows.log_p, dtype=np.float64)
+    for event, of in zip(events, found, strict=True):
+        moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
+    return replace(rows, log_p=moved - np.logaddexp.reduce(moved, axis=1)[:, None])
+
+
+def _settings(rows: GroupRows, seed: int) -> FitSettings:
+    return FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, seed)
+
+
+def _recalibrator(
+    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search, gain: Gain | None
+) -> FoundGroupRecalibrator:
+    """Fit the one map to the rows with the groups corrected."""
+    settings = _settings(rows, search.seed)
+    fitted = _corrected(rows, events, found, search.columns).state(settings)
+    shared = Recalibrator(settings.method, seed=search.seed).with_state(fitted)
+    return FoundGroupRecalibrator([each for of in found for each in of.corrections], shared, gain)
 
 
 def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
@@ -224,13 +255,10 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
 
     def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
         """By one map of all rows, and with the groups corrected before it."""
-        moved = np.array(rows.log_p, dtype=np.float64)
-        for event, of in zip(events, of_events, strict=True):
-            moved[np.arange(len(moved)), event.places] += of.corrected(search.columns, event.rows.s)
-        moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
-        both, settings = [], FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, search.seed)
-        for each in (rows, replace(rows, log_p=moved)):
-            q = each.some(fitted).state(settings).of_log_probabilities(each.log_p[held_out])
+        both = []
+        for each in (rows, _corrected(rows, events, of_events, search.columns)):
+            state = each.some(fitted).state(_settings(rows, search.seed))
+            q = state.of_log_probabilities(each.log_p[held_out])
             both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
         return np.stack(both)
 
@@ -244,7 +272,7 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
     return None if gained is None else gained[0]
 
 
-def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
+def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
     """Read rows of positive weight, all of one group, and the columns among which groups are searched."""
     columns: dict[str, list[NDArray[Any]]] = {}
     notes = [Notes()]
@@ -260,21 +288,18 @@ def _gathered(stream: Iterable[tuple[Forecasts, Any]]) -> tuple[GroupRows, dict[
             yield forecasts, np.zeros(forecasts.n_rows, np.int64)
 
     rows = gathered_groups(without_columns())
-    return rows, {name: np.concatenate(parts) for name, parts in columns.items()}, sum(notes, start=Notes())
+    return rows, {name: np.concatenate(columns.pop(name)) for name in list(columns)}, sum(notes, start=Notes())
 
 
 def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
     """Return columns as arrays, by name: each has a value for every row."""
-    columns = {name: label_array(values) for name, values in columns_of(among, "among").items()}
-    for name, values in columns.items():
-        if values.shape != (n_rows,):
-            raise InputError(f"among: column {name!r} has shape {values.shape}, the forecasts {n_rows:,} rows.")
+    columns = arrays_among(among, n_rows)
     if len(columns) > MOST_COLUMNS:
         raise InputError(f"among: {len(columns)} columns; at most {MOST_COLUMNS} are searched. Choose among them.")
     return columns
 
 
-def _remark(column: Column, truth: Ints) -> str:
+def _remark(column: Column, truth: Ints, named: bool) -> str:
     """Say what is to be known of a column: that no rule asks for it, or that it tells the outcome; "" for nothing.
 
     Parameters
@@ -282,27 +307,33 @@ def _remark(column: Column, truth: Ints) -> str:
     column : Column
     truth : array of int, shape (n,)
         Class of each row.
+    named : bool
+        Whether the column was named.
 
     Raises
     ------
     InputError
-        For a column that holds the outcomes.
+        For a column that was named and holds the outcomes.
     """
     there, tells = ~np.isnan(column.values), "alone orders the outcomes (AUC above 0.99)"
     if not there.all() and _auc(there.astype(np.int64), truth == truth.max(), ordered=True) > _TELLS:
         return f"{tells} by where it is missing. A column that is known only afterwards names useless groups"
     values, observed = column.values[there], truth[there]
-    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if not distinct.size:
+    if not values.size:
         return "is missing in all rows, so that no rule asks for it"
-    both = np.unique(number * (int(truth.max()) + 1) + observed).size
-    if both == distinct.size == np.unique(truth).size > 1:
+    numbers, happened, most = column.categories is None, observed == truth.max(), int(truth.max()) + 1
+    bins = column.codes[there]
+    fractional = numbers and np.count_nonzero(np.bincount(bins)) > most and (values != np.floor(values)).any()
+    if fractional and _auc(bins, happened, ordered=True, ties=1.0) <= _TELLS:
+        return ""
+    distinct, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if distinct.size <= most and np.unique(number * most + observed).size == distinct.size == np.unique(truth).size > 1:
+        if not named:
+            return "holds the outcomes"
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
-    numbers = column.categories is None
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
         many = f"holds {distinct.size:,} different values, each in fewer than {LEAST_ROWS} rows or 1% of them"
         return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
-    happened = observed == truth.max()
     if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
         return f"{tells}. A column that is known only afterwards names useless groups"
     if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():
@@ -310,11 +341,14 @@ def _remark(column: Column, truth: Ints) -> str:
     return "has the same value in all rows, so that no rule asks for it" if distinct.size == 1 and there.all() else ""
 
 
-def _auc(number: Ints, happened: Bools, *, ordered: bool) -> float:
-    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened."""
+def _auc(number: NDArray[Any], happened: Bools, *, ordered: bool, ties: float = 0.5) -> float:
+    """Return the AUC of numbered values, in their order or, unless they are ordered, by how often it happened.
+
+    Where each pair of equal ones counts as a whole one (``ties=1``) it is at least what it would be without any.
+    """
     positive = np.bincount(number, happened)
     negative = np.bincount(number) - positive
     order = np.arange(positive.size) if ordered else np.argsort(positive / (positive + negative))
-    below = np.cumsum(negative[order]) - negative[order] / 2
-    auc = float(positive[order] @ below) / max(float(positive.sum() * negative.sum()), 1.0)
-    return max(auc, 1 - auc) if positive.any() and negative.any() else 0.0
+    below, pairs = np.cumsum(negative[order]) - negative[order] / 2, max(float(positive.sum() * negative.sum()), 1.0)
+    auc, tied = float(positive[order] @ below) / pairs, float(positive @ negative) / pairs
+    return max(auc, 1 - auc) + (ties - 0.5) * tied if positive.any() and negative.any() else 0.0

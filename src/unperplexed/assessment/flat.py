@@ -39,6 +39,10 @@ ANY = KINDS["shape"].names[0]
 """The one that stands for any error, named or not."""
 
 
+WORST_GROUP = "worst_group_cost"
+"""The largest cost of a group that was found; 0 where none was."""
+
+
 class NamedMetric(NamedTuple):
     """A metric with its confidence interval; one that is counted has no chance in it."""
 
@@ -47,6 +51,8 @@ class NamedMetric(NamedTuple):
     counted: bool = False
     spread: Spread | None = None
     """For the change of a mean score: what a test at many looks needs."""
+    tested: bool = False
+    """Whether it is of groups that a test found, and is compared as it is."""
 
 
 NamedMetrics = dict[str, Callable[[], NamedMetric]]
@@ -114,6 +120,7 @@ def _of_classes(a: Any) -> NamedMetrics:
     bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
+    costs = None if a.groups_found is None else [0.0, *(each.cost for each in a.groups_found.items)]
     return {
         "rows": lambda: NamedMetric(float(a.n_rows), counted=True),
         "effective_rows": lambda: NamedMetric(a.effective_rows, counted=True),
@@ -129,6 +136,7 @@ def _of_classes(a: Any) -> NamedMetrics:
             "skill" if rule == "log_loss" else f"{rule}_skill": partial(NamedMetric, each.skill, each.interval)
             for rule, each in skills.items()
         },
+        **({} if costs is None else {WORST_GROUP: partial(NamedMetric, max(costs), tested=True)}),
     }
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import dataclass, field
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.where.naming import FoundGroup, Residuals
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
+from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import Gain
 from ..report.result import JsonResult, pictures
 
@@ -55,6 +57,7 @@ class Groups(JsonResult):
     """What was left out or rescaled on the way in."""
     warnings: tuple[str, ...]
     seed: int
+    _fit: Callable[[], FoundGroupRecalibrator] = field(repr=False, compare=False)
     version: str = __version__
 
     def __bool__(self) -> bool:
@@ -94,6 +97,10 @@ class Groups(JsonResult):
             For a ``figure`` that is none of matplotlib's, and where no group is found among more than two classes.
         """
         return pictures(self, figure)
+
+    def recalibrator(self) -> FoundGroupRecalibrator:
+        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured."""
+        return self._fit()
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -120,9 +120,7 @@ class Uncertainty(ByValue):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values."""
-        plain: dict[str, Any] = plain_values(self)
-        del plain["_curve"], plain["_consistent"]
-        return plain | {"curve": plain_values(self.curve), "consistent": plain_values(self.consistent)}
+        return {**plain_values(self), "curve": plain_values(self.curve), "consistent": plain_values(self.consistent)}
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..pairing.skill_result import Skill
     from .familiar import FamiliarMetrics
+    from .groups_found import Groups
 
 
 AxesOrder = Literal["reported", "nelson"]
@@ -106,6 +107,8 @@ class Assessment(JsonResult):
     part "surprises"."""
     skill: Skill | None = None
     """Skill scores against a reference, where one was named."""
+    groups_found: Groups | None = None
+    """Groups of rows in which they are wrong, where these were searched."""
     dependence: DependenceSearch = OF_A_TALLY
     """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__
@@ -355,8 +358,8 @@ class Assessment(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""
-        plain: dict[str, Any] = plain_values(replace(self, _source=None))
-        del plain["_source"], plain["surprises"]
+        plain: dict[str, Any] = plain_values(self)
+        del plain["surprises"]
         plain |= plain_values(self._class_tables._asdict())
         plain["verdict"], plain["cost"] = self.verdict, self.cost
         plain["diagnosis"] = self.diagnosis.to_dict()

@@ -114,6 +114,19 @@ def assessment_of(asked: Asked) -> Assessment:
     return _diagnosed(found, chunks, numbered=len(counted.sources) <= 1)
 
 
+def with_asked(a: argparse.Namespace, asked: Asked, found: Any) -> Any:
+    """Add what else is asked for: skill against a reference, and groups of rows in which the forecasts are wrong."""
+    if a.reference is not None:
+        from .skill import skill_beside
+
+        found = replace(found, skill=skill_beside(a, asked.rows))
+    if a.among:
+        from .where import groups_among
+
+        found = replace(found, groups_found=groups_among(a, asked.rows, asked.change))
+    return found
+
+
 def _each_class(asked: Asked) -> Assessment:
     """Assess each class of the files, which a report shows: they are counted again, with the parts that takes."""
     counted = asked.rows.quietly().tally(_parts(asked.rows, "each-class"), 0, asked.change)

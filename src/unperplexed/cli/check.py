@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from ..assessment.result import Assessment
 from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
 from ..sources.readers.formats import matching, place_of
-from .assessing import Asked, assessment_of
+from .assessing import Asked, assessment_of, with_asked
 from .input import Input
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -77,12 +76,9 @@ def _of_classes(
 ) -> tuple[Assessment, Mapping[str, NamedMetric], str]:
     """Assess forecasts of classes; also give their changes from earlier ones, and how these were found."""
     rows = Input.of(a).settled()
-    assessed = assessment_of(Asked.of(a, rows))
-    if any(each.name.endswith("skill") for each in parsed):
-        from .skill import skill_beside
-
-        a.reference = "base-rate"
-        assessed = replace(assessed, skill=skill_beside(a, rows))
+    asked = Asked.of(a, rows)
+    a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
+    assessed = with_asked(a, asked, assessment_of(asked))
     return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
 
 

@@ -208,6 +208,6 @@ def recalibrated_by(path: Path) -> Callable[[Forecasts], Forecasts]:
 
     def change(forecasts: Forecasts) -> Forecasts:
         refuse_other_classes(recalibrator.labels_, forecasts.labels)
-        return forecasts.with_probabilities(recalibrator.of_block)
+        return forecasts.with_probabilities(recalibrator.state.of_block)
 
     return change

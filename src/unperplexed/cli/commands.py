@@ -29,7 +29,6 @@ from .outputs import Outputs, called, sayer
 if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
-    from ..pairing.skill_result import Skill
     from ..report.explanations import Explanation
     from ..tally.distributions import DistributionTally
 
@@ -209,27 +208,26 @@ SECTIONS = {
 
 def assess(arguments: argparse.Namespace) -> None:
     """Assess forecasts and outcomes, or tallies of them: all together and, if asked for, each group."""
-    from .assessing import Asked, assessment_of, breakdown_of, change_of
+    from .assessing import Asked, assessment_of, breakdown_of, change_of, with_asked
 
     a = arguments
     if not a.by and (option := first_given(a, ["sort"])):  # it would be ignored
         raise InputError(f"{option} is for groups; name their column with --by.")
+    if a.by and a.among:
+        raise InputError("--among: searches all rows for groups, --by names groups; leave one of them out.")
     if of_numbers(a) or a.ordered:
         _distributions(a)
         return
     outputs, rows = Outputs(a), Input.of(a).settled()
-    found: Assessment | Breakdown
-    full: Assessment | Breakdown
     a.show = sections = Sections(a.show)
-    skill, change = _skill(a, rows), ""
+    asked, change = Asked.of(a, rows), ""
     if a.by:
         from ..assessment.breakdown import with_shrinkage
 
-        found = replace(breakdown_of(Asked.of(a, rows)), skill=skill)
+        found = with_asked(a, asked, breakdown_of(asked))
         whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
-        asked = Asked.of(a, rows)
-        found = full = whole = replace(assessment_of(asked), skill=skill)
+        found = full = whole = with_asked(a, asked, assessment_of(asked))
         change = change_of(asked, whole)
     written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
 
@@ -237,15 +235,6 @@ def assess(arguments: argparse.Namespace) -> None:
         return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
 
     outputs.write(partial(sections.json, full), partial(outputs.text, found, added), written)
-
-
-def _skill(a: argparse.Namespace, rows: Input) -> Skill | None:
-    """Give the skill against the reference that is named."""
-    if a.reference is None:
-        return None
-    from .skill import skill_beside
-
-    return skill_beside(a, rows)
 
 
 def _distributions(a: argparse.Namespace) -> None:

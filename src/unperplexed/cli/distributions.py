@@ -36,7 +36,7 @@ _SOME = 0.05
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast"),
+    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast", "among"),
 )
 """Options of forecasts of classes."""
 
@@ -186,7 +186,7 @@ def _seasons(a: argparse.Namespace) -> list[str]:
 
 
 _UNORDERED = (
-    *("by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("among", "by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
     *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""

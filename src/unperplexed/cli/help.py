@@ -210,8 +210,8 @@ USAGE = {
     "where": Usage(
         [f"{_READ} --among COLUMN"],
         "Search for groups of rows in which forecasts are wrong, beyond the error that all rows share.",
-        ["where scores.csv --truth y --prob p --among age priors sex"],
-        "--truth --prob --among --max-groups --where --clusters --plot --report --json",
+        ["where scores.csv --truth y --prob p --among age sex -o groups.json"],
+        "--truth --prob --among --max-groups --where --clusters --plot --report --json --output",
         "assess, recalibrate",
     ),
     "decide": Usage(

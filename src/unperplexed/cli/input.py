@@ -136,6 +136,13 @@ class Input:
         return source.names
 
     @property
+    def others(self) -> Sequence[str]:
+        """Names of its columns that hold neither outcomes, probabilities nor weights."""
+        plans = self.quietly()._batches().rows.plans
+        used = {plans.weight, *(name for plan in plans.forecasts for name in (*plan.truth, *plan.prob))}
+        return [name for name in self.columns if name not in used]
+
+    @property
     def once(self) -> list[str]:
         """Names of those whose rows cannot be read again."""
         return [*self.tallies, *(name for name in self.names if name == "-")]

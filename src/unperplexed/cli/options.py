@@ -289,6 +289,12 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     add_output(command, text, required=True)
 
 
+def add_among(command: argparse.ArgumentParser) -> None:
+    """Add columns in which to search for groups."""
+    text = f"columns in which to search for groups that are wrong: numbers, dates or categories; or all{CLASSES}"
+    About("question", command).many("--among", "COLUMN", text)
+
+
 def add_by(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add groups of rows that are looked at by themselves."""
     text = (
@@ -321,6 +327,7 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     )
     About("forecast", command).switch("--ordered", text)
     add_by(command)
+    add_among(command)
     # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.
     sorts = ("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group")
     numbers = "coverage", "bias", "width", "score", "skill"

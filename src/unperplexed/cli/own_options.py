@@ -24,11 +24,13 @@ def add_check(command: argparse.ArgumentParser) -> None:
     options.add_predictive(command, paired)
     options.add_where(command)
     add = About("question", command)
-    add.many("--require", "TEXT", "'log_loss < 0.4', 'skill.lower > 0', 'verdict not in (biased)', 'coverage_80 > 0.7'")
+    text = "'log_loss < 0.4', 'skill.lower > 0', 'verdict in (none)', 'worst_group_cost < 0.01', 'coverage_80 > 0.7'"
+    add.many("--require", "TEXT", text)
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--earlier", metavar="FILE", text=f"{text} have not become worse){CLASSES}")
+    options.add_among(command)
     options.add_clusters(command)
     options.add_floor(command)
     text = (
@@ -185,8 +187,8 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_input(command, engine=False)
     options.add_where(command)
     options.add_clusters(command)
+    options.add_among(command)
     add = About("question", command)
-    add.many("--among", "COLUMN", "columns in which to search for groups: numbers, dates or categories")
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
     add.one_of("--view", ("each-class", "top-label"), "of several classes: each, or whether the top one is right")
@@ -194,3 +196,4 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
+    options.add_output(command, "write what corrects the groups (.json), which recalibrate applies")

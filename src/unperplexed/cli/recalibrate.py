@@ -19,8 +19,9 @@ from .._lib.serialize import json_text
 from .._lib.typing import Floats, Ints
 from ..assessment.remedy import remaining_lines
 from ..forecasts.labels import Label
+from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
-from ..recalibration.saved import GROUPS
+from ..recalibration.saved import FOUND, GROUPS
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
 from ..sources.rewriting import ForecastFile, forecast_file
@@ -35,6 +36,9 @@ from .reading import kept_reading
 
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
 """Options of a fit."""
+
+_GROUPED: dict[Any, str] = {GroupRecalibrator: "by", FoundGroupRecalibrator: "among"}
+"""The argument that takes the columns of groups, whose names are an attribute that ends in _."""
 
 
 def recalibrate(arguments: argparse.Namespace) -> None:
@@ -146,7 +150,8 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
-    keys = [derived(name) for name in recalibrator.by_] if isinstance(recalibrator, GroupRecalibrator) else []
+    by = _GROUPED.get(type(recalibrator), "")
+    keys = [*map(derived, getattr(recalibrator, f"{by}_", ()))]
     where = RowFilter(a.where or "")
     also = [*dict.fromkeys([*where.columns, *(key.column for key in keys)])]
     file = forecast_file(a.files[0], a.prob, rows.reading, also)
@@ -154,9 +159,8 @@ def _apply(a: argparse.Namespace) -> None:
         rows.say(sentence)
 
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
-        if isinstance(recalibrator, GroupRecalibrator):
-            return recalibrator.transform(log_p, by=group_columns(batch, keys, {}, places), scale="log-probs")
-        return recalibrator.transform(log_p, scale="log-probs")
+        columns = {by: group_columns(batch, keys, {}, places)} if by else {}
+        return np.asarray(recalibrator.transform(log_p, scale="log-probs", **columns))
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, rows.say)
 
@@ -169,10 +173,11 @@ def _apply(a: argparse.Namespace) -> None:
         file.write(a.output, change, _new(a, file), report, done=show)
 
 
-def _map_from_dict(data: Any) -> Recalibrator | GroupRecalibrator:
-    """Make what a saved file holds: one map, or maps of groups."""
-    groups = isinstance(data, Mapping) and data.get("format") == GROUPS.format
-    return GroupRecalibrator.from_dict(data) if groups else Recalibrator.from_dict(data)
+def _map_from_dict(data: Any) -> Any:
+    """Make what a saved file holds: one map, maps of groups, or corrections of groups."""
+    kinds: dict[str, Any] = {GROUPS.format: GroupRecalibrator, FOUND.format: FoundGroupRecalibrator}
+    form = data.get("format") if isinstance(data, Mapping) else None
+    return kinds.get(str(form), Recalibrator).from_dict(data)
 
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:

@@ -262,8 +262,7 @@ class Comparison(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain_dict: dict[str, Any] = plain_values(replace(self, _paired=None))
-        del plain_dict["_paired"], plain_dict["_commands"]
+        plain_dict: dict[str, Any] = plain_values(self)
         plain_dict |= {"clauses": list(self.clauses), "verdict": self.verdict}
         plain_dict["next_step"] = None if self.next_step is None else self.next_step.to_dict()
         for name, forecaster in self.forecasters.items():

@@ -10,6 +10,7 @@ MODULES = {
     "ScoreSkill": "skill",
     "Recalibrator": "recalibration",
     "GroupRecalibrator": "recalibration",
+    "FoundGroupRecalibrator": "recalibration",
     "Pool": "pools",
     "Assessment": "assessment",
     "Breakdown": "groups",

@@ -9,6 +9,7 @@ from .._lib.formatting import number_of
 from ..calibration.dependence_search import dependence_words
 from ..forecasts.group_keys import key_text
 from ..maps.parameters import MANY_CLASSES
+from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import FEWEST_CLUSTERS, FEWEST_ROWS
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
@@ -124,6 +125,19 @@ def group_recalibrator_document(r: GroupRecalibrator, naming: Naming, *, brief: 
         lead=". ".join([_lead(saved), *_dependence(r)]),
         calm=not saved.maps.own,
         summary=[] if saved.compared is None else [_groups_table(saved)],
+    )
+
+
+@document.register(FoundGroupRecalibrator)
+def found_groups_document(r: FoundGroupRecalibrator, naming: Naming, *, brief: bool) -> Document:
+    """Describe corrections of groups that were found."""
+    return Document(
+        title="Recalibration of groups that were found",
+        facts=f"fitted to {r.shared_.n_rows_:,} rows of {len(r.labels_):,} classes",
+        headline=f"Correct {number_of(len(r.rules_), 'group')} of rows, then recalibrate all rows by one map",
+        lead="" if r.gain_ is None else f"Correcting the groups: {r.gain_.of('log loss')}.",
+        calm=not r.rules_,
+        summary=[Table("Groups that are corrected", [Column("group", r.rules_)])] if r.rules_ else [],
     )
 
 

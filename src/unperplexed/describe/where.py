@@ -9,7 +9,7 @@ import numpy as np
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
-from .._lib.formatting import number_of, p_value_cell, p_value_text, printable, short_names
+from .._lib.formatting import capital, number_of, p_value_cell, p_value_text, printable, short_names
 from ..assessment.groups_found import Groups
 from ..calibration.dependence_search import dependence_words
 from ..calibration.where.chance import SAMPLES
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 
-_REMEDY = "Give the model these columns. Or add the shrunken effects to the log-odds, and then recalibrate all rows."
+_REMEDY = (
+    "Give the model these columns. Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
+    " `recalibrate --apply groups.json`."
+)
 
 _LONGEST_RULE = 36
 """Letters of a rule beside the forest."""
@@ -47,15 +50,14 @@ _LIMITS = (
 def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     """Describe the groups."""
     notes, rows = [*notes_lines(g.notes)], dependent_text(g.n_clusters, None, None, None, g.dependence)
-    tables: list[Block] = [_table(g, brief), Prose(_beneath(g))] if g else []
+    tables = _tables(g, brief)
     settings = f"{SAMPLES} samples from the common curve, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
-    detectable = f"A bias of {number(g.detectable_bias, 2)} in log-odds in a tenth of the rows would be found in 80% of"
     return Document(
         title=naming.titled("where forecasts are wrong"),
         facts=naming.facts(counted(g.n_rows, len(g.labels), g.labels)),
         headline=_headline(g),
-        lead=f"{dependence_words(g.dependence)} {'' if g else f'{detectable} such samples.'}".strip(),
+        lead=f"{dependence_words(g.dependence)} {_detectable(g)}".strip(),
         calm=not g,
         actions=[*_actions(g)],
         figure=None if brief or not g else groups_chart(g),
@@ -65,6 +67,22 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
         settings=settings,
         warnings=[*g.warnings, *notes],
     )
+
+
+def found_blocks(g: Groups, brief: bool) -> list[Block]:
+    """Give the groups in a sentence and a table, for an assessment."""
+    advice = [each.text for each in _actions(g) if each.label != "All"]
+    said = [f"{_headline(g)}.", *advice, _detectable(g), *(f"{capital(each)}." for each in g.warnings)]
+    return [Prose(" ".join(filter(None, said))), *_tables(g, brief)]
+
+
+def _tables(g: Groups, brief: bool) -> list[Block]:
+    return [_table(g, brief), Prose(_beneath(g))] if g else []
+
+
+def _detectable(g: Groups) -> str:
+    bias = number(g.detectable_bias, 2)
+    return "" if g else f"A bias of {bias} in log-odds in a tenth of the rows would be found in 80% of such samples."
 
 
 def _headline(g: Groups) -> str:

@@ -87,6 +87,8 @@ NB_MODULE(_kernel, m) {
     bind_places<double>(m);
     bind_pair_tables<float>(m);
     bind_pair_tables<double>(m);
+    m.def("beyond", &beyond, nb::arg("sums").noconvert(), nb::arg("tilt").noconvert(), nb::arg("factor").noconvert(),
+          nb::arg("two").noconvert(), nb::arg("limit").noconvert());
     bind_tables<Index>(m);
     bind_tables<double>(m);
     bind_tables<std::complex<double>>(m);

@@ -57,3 +57,32 @@ def _add_sparse(a: NDArray[np.uint8], b: NDArray[np.uint8], values: NDArray[F], 
     cell = a.astype(np.int32) * table.shape[1] + b
     indicator = csc_matrix((np.ones(n, values.dtype), cell, np.arange(n + 1)), shape=(cells, n))
     table += (indicator @ values).reshape(table.shape)
+
+
+def beyond(
+    sums: NDArray[np.float32],
+    tilt: NDArray[np.float32],
+    factor: NDArray[np.float32],
+    two: NDArray[np.uint8],
+    limit: NDArray[np.float32],
+) -> NDArray[np.int64]:
+    """Return where scores of rules, times their factor, exceed a limit: places in (2, rules, samples), raveled.
+
+    Parameters
+    ----------
+    sums : array of shape (rules, 2 * samples)
+        Scores of bias, and then those of slopes before their regression on these.
+    tilt : array of shape (rules,)
+        Coefficient of that regression.
+    factor : array of shape (2, rules)
+        Of bias and of slope; 0 for one that is not looked at.
+    two : array of shape (rules,)
+        Whether a rule has two conditions.
+    limit : array of shape (2, 2, samples)
+        Of rules of one and of two conditions, by bias and slope; not negative.
+    """
+    if _kernel is not None:
+        return np.asarray(_kernel.beyond(sums, tilt, factor, two, limit))
+    bias, raw = np.split(sums, 2, axis=1)
+    both = np.stack([bias, raw - tilt[:, None] * bias])
+    return np.flatnonzero(np.abs(both * factor[..., None]) > limit[two].swapaxes(0, 1))

@@ -17,7 +17,16 @@ from .._lib.typing import ByValue
 from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.distribution_result import DistributionAssessment
-from ..assessment.flat import ANY, NamedMetric, NamedMetrics, flat_metrics, named_metrics, verdict_words, words_of
+from ..assessment.flat import (
+    ANY,
+    WORST_GROUP,
+    NamedMetric,
+    NamedMetrics,
+    flat_metrics,
+    named_metrics,
+    verdict_words,
+    words_of,
+)
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import (
     DECLARED,
@@ -111,9 +120,7 @@ class Check(JsonResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the requirements with what became of them, and all metrics, as plain Python values."""
-        plain: dict[str, Any] = plain_values(replace(self, _flat=dict))
-        del plain["_flat"]
-        return {**plain, "passed": bool(self), "metrics": self._flat()}
+        return {**plain_values(self), "passed": bool(self), "metrics": self._flat()}
 
     def to_markdown(self) -> str:
         """Give the table of requirements as Markdown, for the summary of a job."""
@@ -191,8 +198,8 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, ends of intervals, and metrics with confidence=None (--confidence none), are compared with"
-                " their limits as they are."
+                "Counts, costs of groups, ends of intervals, and metrics with confidence=None (--confidence none), are"
+                " compared with their limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
@@ -435,7 +442,7 @@ def _outcome(each: Requirement, known: NamedMetrics, point: bool, looks: Looks) 
     found = known[each.name]()
     low, high = found.interval
     as_it_is = Outcome(each.text, each.met_by(found.value), found.value, found.interval, "value")
-    if each.end or found.counted or point:
+    if each.end or found.counted or found.tested or point:
         value = {"lower": low, "upper": high, "": found.value}[each.end]
         if math.isnan(value):
             raise InputError(_unknown(each, "value" if not each.end else "confidence interval"))
@@ -463,6 +470,8 @@ def _outcome(each: Requirement, known: NamedMetrics, point: bool, looks: Looks) 
 
 def _others(name: str, known: NamedMetrics) -> str:
     """Name the metrics that there are, the similar one first."""
+    if name == WORST_GROUP:
+        return "groups are found by --among COLUMN."
     if name.endswith("skill"):
         return "skill needs a reference (in Python: assess(..., reference='base-rate')) and rows."
     close = get_close_matches(name.lower(), known, 1)

@@ -315,12 +315,13 @@ class Recalibrator(Fitted[State]):
         q, columns = self.of_each_class(y_prob, scale)
         return in_shape_of(y_prob, q, columns)
 
-    def of_block(self, block: Block) -> Floats:
-        """Return calibrated probabilities of checked rows, (n, C)."""
-        return self.state.of_block(block)
-
     def of_each_class(self, y_prob: Any, scale: Scale) -> tuple[Floats, int]:
         """Return calibrated probabilities of every class, (n, C), and how many columns the predicted ones have."""
+        state, (blocks, columns) = self.state, self.blocks(y_prob, scale)
+        return np.concatenate([*map(state.of_block, blocks)] or [np.empty((0, len(state.facts.labels)))]), columns
+
+    def blocks(self, y_prob: Any, scale: Scale) -> tuple[Iterable[Block], int]:
+        """Return checked rows, and how many columns they have."""
         state = self.state
         read: Any = device_columns(y_prob, "y_prob") or as_columns(y_prob, "y_prob")
         classes, columns = len(state.facts.labels), read.n_columns
@@ -329,8 +330,7 @@ class Recalibrator(Fitted[State]):
             raise InputError(
                 f"y_prob: {columns} columns, but the recalibrator was fitted to {classes} classes; expected {expected}."
             )
-        blocks = [state.of_block(block) for block in new_forecasts(read, state.facts.labels, scale).blocks()]
-        return np.concatenate(blocks or [np.empty((0, classes))]), columns
+        return new_forecasts(read, state.facts.labels, scale).blocks(), columns
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""

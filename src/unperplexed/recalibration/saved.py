@@ -22,6 +22,8 @@ ONE = Form("unperplexed recalibration map", "a recalibration map", "the recalibr
 
 GROUPS = Form("unperplexed recalibration maps of groups", "maps of groups", "the maps of groups have", "them")
 
+FOUND = Form("unperplexed recalibration of groups found", "corrections of groups", "the corrections have", "them")
+
 DISTRIBUTIONS = Form(
     "unperplexed recalibration map of distributions",
     "a map of predictive distributions",
@@ -64,11 +66,11 @@ def gain_dict(gain: Gain | None) -> dict[str, Any] | None:
 
 def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     """Read what `state_dict` gave, and check all of it."""
-    if isinstance(data, Mapping) and data.get("format") == GROUPS.format:
-        raise InputError(
-            "these are maps of groups, which need each row's group: apply them with recalibrate --apply, or with"
-            " GroupRecalibrator."
-        )
+    for form, name in ((GROUPS, "GroupRecalibrator"), (FOUND, "FoundGroupRecalibrator")):
+        if isinstance(data, Mapping) and data.get("format") == form.format:
+            raise InputError(
+                f"these are {form.a}, which need each row's group: apply them with recalibrate --apply, or with {name}."
+            )
     ONE.check(data, state_dict(_NONE, {}), _LATER)
     facts, candidates = _facts(data), _candidates(data["candidates"])
     maps = _maps(data["maps"], candidates, facts, data["version"])

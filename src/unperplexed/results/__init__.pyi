@@ -66,6 +66,7 @@ from ..pairing.skill_result import GroupSkill as GroupSkill
 from ..pairing.skill_result import Skill as Skill
 from ..pairing.skill_result import SkillScore as SkillScore
 from ..recalibration.distribution_pools import DistributionPool as DistributionPool
+from ..recalibration.found_groups import FoundGroupRecalibrator as FoundGroupRecalibrator
 from ..recalibration.gain import Gain as Gain
 from ..recalibration.pools import HeldOut as HeldOut
 from ..recalibration.pools import Pool as Pool

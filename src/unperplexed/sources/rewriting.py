@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from .._lib.dataclasses import dataclass, field, replace
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats
 from .columns import Plan, check_column, probability_columns
@@ -175,7 +175,10 @@ def forecast_file(name: str, prob: Sequence[str], reading: FileReading, also: Se
         options = reading.written([*prob, *also])
         source = open_source(file, reading.format, options, messages.append)
         plan, chosen = probability_columns(prob, source, reading.labels is not None)
-        for column in also:
+        missing = [column for column in also if column not in source.names]
+        if len(missing) > 1:
+            raise InputError(f"no columns {listed(missing)}; columns: {listed(source.names, 20)}.")
+        for column in missing:
             check_column(column, source)
         form = reading.format or format_of(file)
         return ForecastFile(file, form, source, plan, reading, messages + chosen, tuple(also))

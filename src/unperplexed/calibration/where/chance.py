@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._lib.dataclasses import dataclass
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from .rules import Moments, Pair, Scores, root
+from ...kernels.pair_tables import beyond
+from .rules import Moments, Pair, RuleMoments, Scores, root
 
 SAMPLES, _ROWS, _CLUSTERS, _FARTHEST = 199, 20_000, 200, 8.0
 """Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; and the standard errors of
@@ -53,6 +54,9 @@ class Chance:
     widths: Widths
     rules: int
     """Rules that were searched."""
+    known: Mapping[Pair, RuleMoments]
+    """Moments of all rules against the common curve, of so many rows."""
+    n_rows: int
 
     def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
         """Return p-values of evidence, adjusted for all rules of all classes."""
@@ -86,16 +90,15 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
     share, most = len(rows) / n, np.zeros((2, 2, samples))
     r = scores.project((scores.rows.w[rows, None] * (drawn - scores.q[rows, None])).T, rows, share).T
-    for pair, both in scores.scores(_values(scores, r, rows), rows):
-        for slope, score in enumerate(both):
-            wide = widths[pair][slope] if widths else 1.0
-            _raise(most[:, slope], score, scores.of[pair].kinds[slope].times(wide * share))
+    for pair, sums in scores.rule_sums(_values(scores, r, rows), rows):
+        of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
+        _raise(most, sums, of, [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)])
     x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
     each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts
     standard = (x - each.location[..., None]) / each.scale[..., None]
     best = Gumbel.of((standard[there] if there.any() else standard[0]).max(axis=0))
-    return Chance(each, best, widths, scores.n_rules)
+    return Chance(each, best, widths, scores.n_rules, scores.of, n)
 
 
 def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
@@ -104,20 +107,37 @@ def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
     return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
 
 
-def _raise(most: Floats, score: AnyFloats, moments: Moments) -> None:
-    """Raise the largest |root| of rules of one and of two conditions, (2, samples), by those of two columns.
+def _raise(most: Floats, sums: AnyFloats, of: RuleMoments, kinds: Sequence[Moments]) -> None:
+    """Raise the largest |root| of rules of one and of two conditions, by bias and slope, by those of two columns.
 
     Roots are taken only of scores that may be the largest: those in standard errors, times the largest factor by which
     the root may exceed them.
+
+    Parameters
+    ----------
+    most : array of shape (2, 2, samples)
+    sums : array of shape (conditions of one, of the other, 2 * samples)
+        Of residuals, and of these times the log-odds.
+    of : RuleMoments
+    kinds : sequence of Moments
+        Those of the rows that are summed, with dependence.
     """
+    two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in sums.shape[:2])).astype(np.uint8).ravel()
+    flat, tilt = sums.reshape(two.size, -1), of.tilt.ravel().astype(np.float32)
+    factor = np.stack([_factor(moments).ravel() for moments in kinds]).astype(np.float32)
+    places = beyond(flat, tilt, factor, two, most.astype(np.float32))
+    slope, rule, sample = np.unravel_index(places, (2, two.size, most.shape[-1]))
+    bias, raw = flat[rule, sample], flat[rule, sample + most.shape[-1]]
+    score = np.where(slope, raw - tilt[rule] * bias, bias).astype(np.float64)
+    chosen = Moments(*(np.stack([a.ravel(), b.ravel()])[slope, rule] for a, b in zip(*kinds, strict=True)))
+    np.maximum.at(most, (two[rule], slope, sample), np.abs(root(score, chosen)))
+
+
+def _factor(moments: Moments) -> Floats:
+    """Return the largest |root| a unit of score, of scores within the farthest; 0 for a rule that is none."""
     v, third, fine = moments
     u = -np.clip(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
-    factor = np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u
-    bound = np.abs(score * np.where(fine, factor / np.sqrt(v), 0.0).astype(np.float32)[..., None])
-    for two, part in ((0, np.s_[:1]), (0, np.s_[1:, :1]), (1, np.s_[1:, 1:])):
-        may = np.unravel_index(np.flatnonzero(bound[part] > most[two].astype(np.float32)), bound[part].shape)
-        of_rules = Moments(v[part][may[:2]], third[part][may[:2]], fine[part][may[:2]])
-        np.maximum.at(most[two], may[2], np.abs(root(score[part][may].astype(np.float64), of_rules)))
+    return np.where(fine, np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u / np.sqrt(v), 0.0)
 
 
 def _in_clusters(

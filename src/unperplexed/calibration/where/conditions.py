@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..._lib.dataclasses import dataclass, field, replace
+from ..._lib.errors import InputError
 from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 
 CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
@@ -26,6 +27,9 @@ _SHOWN, _APART = 6, 0.08
 
 _DATES = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"
 """How texts may write dates."""
+
+PARTS = {"month": "%B", "weekday": "%A"}
+"""What is also searched of dates, and how it is written."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +48,21 @@ class Condition(ByValue):
     missing: bool = False
     """Whether it asks for missing values."""
     date: bool = False
+    part: str = ""
+    """What it asks of dates instead, such as "month"."""
 
     @property
     def text(self) -> str:
         """The condition as it is printed."""
+        name = f"{self.part} of {self.column}" if self.part else self.column
         if self.missing:
-            return f"{self.column} is missing"
+            return f"{name} is missing"
         if self.values:
-            return f"{self.column} {'is not' if self.negated else '='} {' or '.join(self.values)}"
+            return f"{name} {'is not' if self.negated else '='} {' or '.join(self.values)}"
         low, high = ("" if end is None else self.text_of(end) for end in self.ends)
         if not high:
-            return f"{self.column} >= {low}"
-        return f"{low} <= {self.column} < {high}" if low else f"{self.column} < {high}"
+            return f"{name} >= {low}"
+        return f"{low} <= {name} < {high}" if low else f"{name} < {high}"
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -67,6 +74,28 @@ class Condition(ByValue):
         if not self.date:
             return f"{end:.12g}"
         return str(np.datetime64(int(end), "s").item()).removesuffix(" 00:00:00")
+
+    def met_by(self, values: NDArray[Any]) -> Bools:
+        """Whether new rows fulfil it, by their column as it came; unseen categories and missing values as named here.
+
+        Raises
+        ------
+        InputError
+            For values of another kind than it asks for, such as text where it asks for numbers.
+        """
+        given = _given(values)
+        if self.missing:
+            return given.is_null().to_numpy()
+        dates = self.date or bool(self.part)
+        read = _dates(given) if dates else given.cast(pl.String if self.values else pl.Float64, strict=False)
+        if read.null_count() > given.null_count():
+            other, wanted = given.filter(read.is_null() & given.is_not_null())[0], "dates" if dates else "numbers"
+            raise InputError(f"among: column {self.column!r} holds {other!r}, where the groups found ask for {wanted}.")
+        if self.values:
+            texts = read.dt.strftime(PARTS[self.part]) if self.part else read
+            texts = texts.str.to_lowercase() if {*self.values} <= {"true", "false"} else texts  # True, as pandas writes
+            return np.asarray(texts.is_in(self.values).fill_null(False).to_numpy() != self.negated)
+        return _numbers(self.column, read).holds(self)
 
     def moved(self, end: int, to: float | None) -> Condition:
         """Return it with another lower (0) or upper (1) end."""
@@ -83,7 +112,7 @@ class Column:
     categories: tuple[str, ...] | None = None
     """None for numbers and dates."""
     date: bool = False
-    codes: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Bin of each row."""
     conditions: tuple[Condition | None, ...] = (None,)
     sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
@@ -93,7 +122,7 @@ class Column:
         """Add bins, of which the last is of missing values, and what may be asked of them."""
         conditions, missing = (None, *asked, Condition(self.name, missing=True)), [False] * (bins - 1) + [True]
         every = np.array([[True] * bins, *sets, missing], dtype=np.float32)
-        return replace(self, codes=codes, conditions=conditions, sets=every)
+        return replace(self, codes=codes.astype(np.uint8), conditions=conditions, sets=every)
 
     def at(self, rows: Ints | Bools) -> Column:
         """Return it for some of the rows."""
@@ -172,7 +201,12 @@ class Column:
         at = np.searchsorted(known, end) / len(known)
         low = max([0.01, *(q for q in CUTS if q < at - 0.01)])
         high = min([0.99, *(q for q in CUTS if q > at + 0.01)])
-        return self.cuts_at(np.unique(np.quantile(known, np.linspace(low, high, steps + 1), method="higher")))
+        return self.cuts_at(np.unique(_quantiles(known, np.linspace(low, high, steps + 1))))
+
+
+def _quantiles(known: Floats, q: AnyFloats) -> Floats:
+    """Return quantiles of sorted numbers: of two that one lies between the higher."""
+    return known[np.ceil((len(known) - 1) * q).astype(np.int64)]
 
 
 def _round_number(low: float, high: float) -> float:
@@ -197,19 +231,25 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
         Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these.
     """
     series = _series(values)
-    if series.dtype.is_numeric():
-        yield _of_numbers(Column(name, series.cast(pl.Float64).fill_null(np.nan).clip(-_LARGEST, _LARGEST).to_numpy()))
-    elif series.dtype.is_temporal():
-        seconds = series.dt.epoch("s").cast(pl.Float64).fill_null(np.nan).to_numpy()
-        yield _of_numbers(Column(name, seconds, date=True))
-        for part, form in (("month", "%B"), ("weekday", "%A")):
-            yield _of_categories(f"{part} of {name}", series.dt.strftime(form))
-    else:
+    if not series.dtype.is_numeric() and not series.dtype.is_temporal():
         yield _of_categories(name, series.cast(pl.String))
+        return
+    yield _of_numbers(_numbers(name, series))
+    for part, form in PARTS.items() if series.dtype.is_temporal() else ():
+        made = _of_categories(f"{part} of {name}", series.dt.strftime(form))
+        asked = (condition and replace(condition, column=name, part=part) for condition in made.conditions)
+        yield replace(made, conditions=tuple(asked))
 
 
-def _series(values: NDArray[Any]) -> pl.Series:
-    """Read what all values are: numbers, dates, or texts."""
+def _numbers(name: str, series: pl.Series) -> Column:
+    """Give numbers or dates as a column that is not yet in bins."""
+    date = series.dtype.is_temporal()
+    numbers = (series.dt.epoch("s") if date else series).cast(pl.Float64).fill_null(np.nan)
+    return Column(name, numbers.clip(-_LARGEST, _LARGEST).to_numpy(), date=date)
+
+
+def _given(values: NDArray[Any]) -> pl.Series:
+    """Take values as they are: numbers, dates, truth values, or texts, of which an empty one is missing."""
     if values.dtype.kind == "M":
         return pl.Series(values.astype("M8[ms]"))
     if values.dtype.kind == "m":
@@ -221,17 +261,33 @@ def _series(values: NDArray[Any]) -> pl.Series:
         return series.dt.total_seconds(fractional=True)
     if series.dtype == pl.Time:
         return series.cast(pl.Int64) / 1e9
+    if series.dtype == pl.String:
+        return series.replace("", None)
+    series = series.cast(pl.Float64) if series.dtype == pl.Null else series
+    return series.fill_nan(None) if series.dtype.is_float() else series
+
+
+def _dates(series: pl.Series) -> pl.Series:
+    """Read dates, which texts may write in one way."""
+    if series.dtype.is_temporal():
+        return series
+    tried = [series.cast(pl.String).str.to_datetime(form, strict=False) for form in _DATES]
+    return min(tried, key=lambda each: each.null_count())
+
+
+def _series(values: NDArray[Any]) -> pl.Series:
+    """Read what all values are: numbers, dates, or texts."""
+    series = _given(values)
     if series.dtype != pl.String:
-        return series.cast(pl.Float64) if series.dtype == pl.Null else series
-    series = series.replace("", None)
-    tried = series.cast(pl.Float64, strict=False), *(series.str.to_datetime(form, strict=False) for form in _DATES)
+        return series
+    tried = series.cast(pl.Float64, strict=False), _dates(series)
     return next((each for each in tried if each.null_count() == series.null_count()), series)
 
 
 def _of_numbers(column: Column) -> Column:
     known, distinct = column.known
     few = len(distinct) <= len(CUTS) + 1
-    cuts = column.cuts_at(distinct if few else np.quantile(known, CUTS, method="higher"))
+    cuts = column.cuts_at(distinct if few else _quantiles(known, np.array(CUTS)))
     m, ends = len(cuts) + 1, [None, *cuts.tolist(), None]
     ranges = [(a, b) for b in range(m + 1) for a in range(b) if b - a < m]
     conditions = [Condition(column.name, ends[a], ends[b], date=column.date) for a, b in ranges]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from ...statistics.intervals import wilson
 from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .rules import MOST_SHARE, Model, Scores, SearchedRows, root
+from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
 
-_STEPS, _BETTER, _TRIM, _NEEDED = 16, 0.02, 0.3, 1.0
-"""Places to which a bound may move; standard errors by which a bound is better there, and that one must add; and the
-log-likelihood that a condition must add."""
+_PAIRS, _STEPS, _BETTER, _TRIM, _NEEDED = 10, 16, 0.02, 0.3, 1.0
+"""Pairs of columns whose moments are taken anew once those of the common curve are known; places to which a bound may
+move; standard errors by which a bound is better there, and that one must add; and the log-likelihood that a condition
+must add."""
 
 Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
@@ -110,8 +111,21 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-Correction = tuple[Rule, float, float, float]
-"""What is added to the log-odds of a rule's rows: a bias, a slope, and the log-odds about which it turns."""
+@dataclass(frozen=True)
+class Correction(ByValue):
+    """What is added to the log-odds of a group's rows."""
+
+    conditions: tuple[Condition, ...]
+    label: Label | None
+    """Class whose log-odds they are: the second of two; None for the most probable class."""
+    bias: float
+    slope: float
+    about: float
+    """Log-odds about which the slope turns."""
+
+    def of(self, inside: Bools, s: Floats) -> Floats:
+        """Return what is added to log-odds, given which rows are in the group."""
+        return np.asarray(inside * (self.bias + self.slope * (s - self.about)))
 
 
 class Found(NamedTuple):
@@ -120,6 +134,7 @@ class Found(NamedTuple):
     groups: tuple[FoundGroup, ...]
     corrections: tuple[Correction, ...]
     """Of the groups, shrunken."""
+    rules: tuple[Rule, ...]
     chance: Chance
     p_value: float
     """Of the clearest rule: is any group wrong?"""
@@ -128,8 +143,8 @@ class Found(NamedTuple):
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
-        each = (rows_of(columns, rule) * (bias + slope * (s - about)) for rule, bias, slope, about in self.corrections)
-        return np.asarray(sum(each, start=np.zeros_like(s)))
+        both = zip(self.corrections, self.rules, strict=True)
+        return sum((each.of(rows_of(columns, rule), s) for each, rule in both), start=np.zeros_like(s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +173,8 @@ class Search:
         level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
         while True:
             scores = Scores(self.columns, model)
+            if chance is not None and len(scores.pairs) > _PAIRS:
+                scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
@@ -178,7 +195,7 @@ class Search:
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
-        return Found(groups, corrections, chance, p_value, float(detectable))
+        return Found(groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable))
 
     def _groups(
         self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
@@ -202,8 +219,8 @@ class Search:
             cost = each.gained / len(rows.s) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            correction = each.rule, float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-            yield FoundGroup(rule, conditions, kind, label, n, *found), correction
+            added = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
+            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(conditions, label, *added)
             at = last + 1
 
 
@@ -216,19 +233,40 @@ def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
 def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
     """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
     best, most, least = None, 0.0, 1.0
-    for pair, both in scores.scores(scores.scored):
+    found = ((pair, scores.of[pair], both) for pair, both in scores.scores(scores.scored))
+    for pair, slope, two, at, wide, z in _largest(found, chance):
+        x = float(evidence(np.array(z)))
+        adjusted = float(chance.adjusted(np.array(x), two, slope))
+        surplus = max(x - float(chance.each.location[two, slope]), 1e-9)
+        least = min(least, adjusted)
+        if adjusted < level and surplus > most:
+            rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
+            most, best = surplus, _Named(rule, slope, two, x, wide)
+    return best, least
+
+
+def _promising(scores: Scores, chance: Chance) -> list[Pair]:
+    """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
+    surplus = dict.fromkeys(scores.pairs, -np.inf)
+    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.q) / chance.n_rows), chance):
+        surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
+    return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
+
+
+def _largest(found: Iterable[Scored], chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
+    """Yield the largest |root| of each pair of columns, by bias or slope and by one or two conditions.
+
+    With the place of its rule, and the factor of the variance for dependence.
+    """
+    for pair, of, both in found:
         for slope, score in enumerate(both):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
-            x = evidence(root(score[..., 0], scores.of[pair].kinds[slope].times(wide)))
-            two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in x.shape))
-            adjusted = chance.adjusted(x, two, slope)
-            least = min(least, float(adjusted.min()))
-            surplus = np.where(adjusted < level, np.maximum(x - chance.each.location[two, slope], 1e-9), 0.0)
-            at: Any = np.unravel_index(int(np.argmax(surplus)), surplus.shape)
-            if surplus[at] > most:
-                rule = {c: of for c, k in zip(pair, at, strict=True) if (of := scores.columns[c].conditions[k])}
-                most, best = float(surplus[at]), _Named(rule, slope, int(two[at]), float(x[at]), float(wide[at]))
-    return best, least
+            z = np.abs(root(score[..., 0], of.kinds[slope].times(wide)))
+            for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
+                if z[part].size:
+                    row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])
+                    at = row + two, column + two
+                    yield pair, slope, two, at, float(wide[at]), float(z[at])
 
 
 def _worse_side(scores: Scores, rule: Rule) -> Rule:

@@ -6,7 +6,7 @@ They are sums over the rows of two-way tables of columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5
 """What a rule needs: rows, their share of all, information, at most such a share of all information, and what is left
 of its own information beside the functions that were fitted."""
 
-_MOMENT_ROWS = 200_000
+_MOMENT_ROWS = 100_000
 """Rows of which the known variances are taken; of more rows a random sample."""
 
 Pair = tuple[int, int]
@@ -152,6 +152,25 @@ class RuleMoments(NamedTuple):
         """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
         return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
 
+    def beside(self, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
+        """Return about those beside further functions, (rules, k), in a share of the rows.
+
+        Parameters
+        ----------
+        f, g : array of shape (..., k)
+            Sums of the information times each function, which are orthonormal, and of that times the log-odds.
+        share : float
+        """
+        (v11, third, fine), (v22, third2, fine2) = (each.times(share) for each in self.kinds)
+        new = v11 - (f * f).sum(axis=-1)
+        fine = fine & (new > _LEAST_NEW * v11)
+        new = np.where(fine, new, 1.0)
+        v12 = self.tilt * v11 - (f * g).sum(axis=-1)
+        new2 = v22 + self.tilt**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
+        fine2 = fine2 & fine & (new2 > _LEAST_NEW * v22)
+        kinds = Moments(new, third, fine), Moments(np.where(fine2, new2, 1.0), third2, fine2)
+        return RuleMoments(kinds, v12 / new)
+
 
 def root(score: AnyFloats, moments: Moments) -> Floats:
     """Return the signed root of the deviance of a scaled Poisson variable of this variance and third moment.
@@ -164,6 +183,10 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     u = np.maximum(a * score / variance, -1 + 1e-12)
     h = np.where(np.abs(u) < 1e-4, u * u / 2, (1 + u) * np.log1p(u) - u)
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
+
+
+Scored = tuple[Pair, RuleMoments, tuple[AnyFloats, AnyFloats]]
+"""Moments, and bias and slope scores, of all rules of two columns."""
 
 
 class Scores:
@@ -185,17 +208,39 @@ class Scores:
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (self.rows.y - self.q)[None])[0]
         self.scored = np.stack([self.r, self.r * self.t], axis=1)
-        v, c, t, n = self.variance, w * self.variance * (1 - 2 * self.q), self.t, len(w)
-        plain = [np.ones_like(v), v, c, v * t, v * t**2, c * t, c * t**2, c * t**3]
-        each = (self.information, v) if self.rows.weighted else (self.information,)
-        self._parts = np.stack([*plain, *(of * f * x for of in each for x in (1.0, t) for f in self.x)], axis=1)
-        some = slice(None) if n <= _MOMENT_ROWS else np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False)
-        tables, scale = self.rule_sums(self._parts[some], some), max(1.0, n / _MOMENT_ROWS)
-        self.of = {pair: self.moments(np.moveaxis(p, 2, 0) * scale) for pair, p in tables}
+        n, self._new = len(w), slice(model.common, None)
+        sampled = n > _MOMENT_ROWS
+        self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
+
+    @cached_property
+    def _parts(self) -> Floats:
+        """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
+        some = self._some
+        v, t, x, w, q = self.variance[some], self.t[some], self.x[:, some], self.rows.w[some], self.q[some]
+        c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
+        plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
+        every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
+        parts, scale = np.empty((len(v), len(every))), len(self.q) / len(v)
+        for at, part in enumerate(every):
+            np.multiply(part, scale, out=parts[:, at])
+        return parts
+
+    @cached_property
+    def of(self) -> dict[Pair, RuleMoments]:
+        """Moments of all rules of each pair of columns."""
+        return {pair: self.moments(np.moveaxis(p, 2, 0)) for pair, p in self.rule_sums(self._parts, self._some)}
+
+    def about(self, known: Mapping[Pair, RuleMoments], share: float) -> Iterator[Scored]:
+        """Yield bias and slope scores with about the moments that they have, given those of the common curve."""
+        new = self.x[self._new] * (np.sqrt(np.diag(self._cross)[self._new, None]) * self.information)
+        for pair, p in self.rule_sums(np.vstack([self.scored.T, new, new * self.t]).T):
+            f, g = np.split(p[..., 2:], 2, axis=-1)
+            of = known[pair].beside(f, g, share)
+            yield pair, of, of.scores(p[..., :1], p[..., 1:2])
 
     def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
-        codes = np.stack([column.codes[rows] for column in self.columns]).astype(np.uint8)
+        codes = np.stack([column.codes[rows] for column in self.columns])
         tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
         for (j, k), table in zip(self.pairs, tables, strict=True):
             a, b = self.columns[j].sets, self.columns[k].sets
@@ -251,9 +296,13 @@ class Scores:
 
     def sums(self, inside: Bools, code: Ints) -> AnyFloats:
         """Sum parts and scores over some rows, by a code that they have: (size, m)."""
-        values = np.hstack([self._parts[inside], self.scored[inside]])
-        by = np.stack([code[inside], np.zeros(len(values), np.int64)]).astype(np.uint8)
-        return pair_tables(by, [int(code.max()) + 1, 1], [(0, 1)], values)[0][:, 0]
+        some, size = inside[self._some], int(code.max()) + 1
+        known = ((self._parts[some], code[self._some][some]), (self.scored[inside], code[inside]))
+        both = (
+            pair_tables(np.stack([by, np.zeros_like(by)]).astype(np.uint8), [size, 1], [(0, 1)], values)
+            for values, by in known
+        )
+        return np.hstack([table[:, 0] for [table] in both])
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
         """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
