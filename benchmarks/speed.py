@@ -306,7 +306,7 @@ def searches(folder: Path) -> Iterator[Contest]:
     sys.path.insert(0, str(folder))
     reference = importlib.import_module("where_reference")
     rng = np.random.default_rng(SEED)
-    for n, columns, target in ((6000, 9, 0.5), (20_000, 30, 0.5)):
+    for n, columns, target in ((6000, 9, 0.5), (6000, 20, 0.5)):
         table = {f"x{at}": rng.normal(size=n) for at in range(columns - 1)} | {"kind": rng.choice(list("abcdefg"), n)}
         s = rng.normal(-0.5, 1.2, n)
         q = 1 / (1 + np.exp(-s - ((table["x1"] > 1) & (table["x2"] < 0))))
