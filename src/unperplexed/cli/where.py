@@ -42,8 +42,8 @@ def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = Non
     every = a.among == ["all"] and "all" not in rows.others
     protected = [name for name in rows.others if _PROTECTED.search(name)] if every else []
     names = [name for name in rows.others if name not in protected] if every else a.among
-    chosen = replace(rows, selection=replace(rows.selection, keys=names))
-    chosen = chosen if chosen.found else chosen.settled()
+    settled = rows if rows.found else rows.settled()  # by all columns, whichever are searched
+    chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"
     try:
