@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from scipy.special import expit
 
 import unperplexed as up
@@ -324,7 +325,7 @@ def test_parts_of_a_condition_lie_side_by_side(condition, names, own):
 
 def test_the_picture_and_the_page_show_what_was_predicted_and_observed(drawn):
     y, p, found = drawn
-    forest, heat = found.plot().axes
+    forest, heat = found.plot(Figure()).axes
     rings, dots = (line for line in forest.lines if line.get_marker() == "o")
     np.testing.assert_allclose(rings.get_xdata(), [p.mean(), found.items[0].mean_predicted])
     np.testing.assert_allclose(dots.get_xdata(), [y.mean(), found.items[0].observed])
@@ -338,7 +339,7 @@ def test_the_picture_and_the_page_show_what_was_predicted_and_observed(drawn):
     noise = {"noise": np.random.default_rng(0).exponential(size=300)}
     none = up.find_groups(y[:300], p[:300], among=noise, clusters=None)
     assert not none
-    assert len(none.plot().axes) == 1
+    assert len(none.plot(Figure()).axes) == 1
     thirds = np.arange(300) % 3
     with pytest.raises(up.InputError, match="nothing to draw"):
-        up.find_groups(thirds, np.full((300, 3), 1 / 3), among=noise).plot()
+        up.find_groups(thirds, np.full((300, 3), 1 / 3), among=noise).plot(Figure())

@@ -114,17 +114,18 @@ def assessment_of(asked: Asked) -> Assessment:
     return _diagnosed(found, chunks, numbered=len(counted.sources) <= 1)
 
 
-def with_asked(a: argparse.Namespace, asked: Asked, found: Any) -> Any:
-    """Add what else is asked for: skill against a reference, and groups of rows in which the forecasts are wrong."""
+def with_asked(a: argparse.Namespace, asked: Asked, assessed: Callable[[Asked], Any]) -> Any:
+    """Assess, with what else is asked for: skill against a reference, and groups in which forecasts are wrong."""
+    beside: dict[str, Any] = {}
     if a.reference is not None:
         from .skill import skill_beside
 
-        found = replace(found, skill=skill_beside(a, asked.rows))
+        beside["skill"] = skill_beside(a, asked.rows)
     if a.among:
         from .where import groups_among
 
-        found = replace(found, groups_found=groups_among(a, asked.rows, asked.change))
-    return found
+        beside["groups_found"] = groups_among(a, asked.rows, asked.change)
+    return replace(assessed(asked), **beside)
 
 
 def _each_class(asked: Asked) -> Assessment:

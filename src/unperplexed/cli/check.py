@@ -78,7 +78,7 @@ def _of_classes(
     rows = Input.of(a).settled()
     asked = Asked.of(a, rows)
     a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
-    assessed = with_asked(a, asked, assessment_of(asked))
+    assessed = with_asked(a, asked, assessment_of)
     return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
 
 

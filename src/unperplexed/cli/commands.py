@@ -224,10 +224,10 @@ def assess(arguments: argparse.Namespace) -> None:
     if a.by:
         from ..assessment.breakdown import with_shrinkage
 
-        found = with_asked(a, asked, breakdown_of(asked))
+        found = with_asked(a, asked, breakdown_of)
         whole, full = found.whole, with_shrinkage(found) if a.json or a.report else found
     else:
-        found = full = whole = with_asked(a, asked, assessment_of(asked))
+        found = full = whole = with_asked(a, asked, assessment_of)
         change = change_of(asked, whole)
     written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, missing, nearest
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
 
 try:
     from sklearn.metrics import make_scorer
+    from sklearn.utils import _safe_indexing
+    from sklearn.utils.validation import _num_samples, check_is_fitted
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise missing(__name__, "scikit-learn 1.6 or later", "sklearn") from error
 
