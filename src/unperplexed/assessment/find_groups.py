@@ -103,9 +103,9 @@ def find_groups(
     of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
     rule needs 20 rows, 1% of the rows, an information sum_g v of 5 and at most half of all of it.
 
-    The interval of an effect is the estimate plus or minus its standard error times the |z| that the largest of all
+    The interval of an effect is the estimate plus or minus its standard error times the ``|z|`` that the largest of all
     rules exceeds by chance with a probability of 5%. With clusters standard errors are those of independent rows times
-    the root of the rule's variance factor. The shrunken effect is the most likely one given that |z| exceeded that
+    the root of the rule's variance factor. The shrunken effect is the most likely one given that ``|z|`` exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
     are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
