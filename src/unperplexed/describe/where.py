@@ -34,6 +34,8 @@ _REMEDY = (
     " `recalibrate --apply groups.json`."
 )
 
+_UNCERTAIN = "Give the model these columns. That correcting the groups gains on rows held out is not shown."
+
 _LONGEST_RULE = 36
 """Letters of a rule beside the forest."""
 
@@ -98,7 +100,8 @@ def _actions(g: Groups) -> Iterator[Action]:
         mapped = ", beside a recalibration of all rows" if g.miscalibrated else ""
         yield Action("Cost", f"Correcting the groups{mapped}: {g.gain.of('log loss')}.", "Cost")
     if g:
-        yield Action("Remedy", _REMEDY, "Remedy")
+        uncertain = g.gain is not None and not g.gain.significant
+        yield Action("Remedy", _UNCERTAIN if uncertain else _REMEDY, "Remedy")
         yield Action("Limits", _LIMITS, "Limits")
     if g.miscalibrated:
         whole = f"All rows together are miscalibrated ({p_value_text(g.p_value_all)}), which is no error of groups."

@@ -112,12 +112,10 @@ _ZEROS = r"^0+(\d+)$", "$1"
 def _lost_zeros(*sides: pl.Series) -> bool:
     """Whether numbers have leading zeros on one side only, and differ by more than these."""
     bare = [side.str.replace(*_ZEROS) for side in sides]
-    have = [bool((short != side).any()) for short, side in zip(bare, sides, strict=True)]
-    if sum(have) != 1 or not all(short.is_unique().all() for short in bare):
+    zeros = [short.filter(short != side) for short, side in zip(bare, sides, strict=True)]
+    if sum(not each.is_empty() for each in zeros) != 1 or not all(short.is_unique().all() for short in bare):
         return False
-    short, side = next(each for each, zeros in zip(zip(bare, sides, strict=True), have, strict=True) if zeros)
-    other = sides[1 - have.index(True)]
-    return bool(short.filter(short != side).is_in(other.implode()).any())
+    return any(each.is_in(other.implode()).any() for each, other in zip(zeros, sides[::-1], strict=True))
 
 
 def _spelled(column: pl.Series) -> pl.Series:
