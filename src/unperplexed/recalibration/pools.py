@@ -347,7 +347,7 @@ def pool(
         Order of the generalized mean, for ``method="mean"`` alone; fitted by default.
     weights : mapping, sequence or "equal", optional
         Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes,
-        those of quantiles by WIS.
+        those of quantiles by their CRPS.
     power : float, optional
         Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
     map : {"auto", "power", "beta", "none"}, default "auto"
