@@ -148,8 +148,8 @@ GAIN = {
     "gain, two conditions, bias 1 in 11%": Design(3000, groups=(Group(1, 0.11, two=True),), gain=True),
 }
 DESIGNS = SIZE | POWER | GAIN
-SHARES = {**dict.fromkeys(SIZE, 1.0), **dict.fromkeys(POWER, 1 / 3), **dict.fromkeys(GAIN, 2 / 3)}
-"""Of the runs, as power is a matter of several percent."""
+SHARES = {**dict.fromkeys(SIZE, 1.0), **dict.fromkeys(POWER, 1 / 3), **dict.fromkeys(GAIN, 1 / 3)}
+"""Of the runs."""
 
 
 def drawn(design: Design, rng: np.random.Generator) -> Sample:
