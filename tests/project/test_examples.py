@@ -71,6 +71,10 @@ def test_patients_are_what_the_script_makes(make, patients):
         np.testing.assert_allclose(made[name], patients[name], atol=1.001e-6)
 
 
+def test_measurements_are_what_the_script_makes(make, patients):
+    assert make.measurements(patients).equals(pl.read_csv(GALLERY / "measurements.csv"))
+
+
 @pytest.mark.slow
 def test_digits_are_what_the_script_makes(make, digits):
     same(make.digits(), digits)
