@@ -197,7 +197,7 @@ def read_distributions(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, found.there), DependenceSearch(reason=DECLARED)
+    groups, search = None if declared is None else chosen(declared, kept), DependenceSearch(reason=DECLARED)
     if declared is None and clusters is None:
         search = DependenceSearch(reason=DECLINED)
     elif declared is None:

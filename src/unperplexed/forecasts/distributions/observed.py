@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import dataclass
 from ..._lib.errors import InputError, check_choice
 from ..._lib.typing import Bools, Floats, Ints
 from .predictive import Predictive
@@ -24,25 +24,17 @@ class Observed:
     """As `Predictive.pit_rows` takes them, of these rows."""
     kept: Ints
     """Numbers of the rows among all that were given."""
-    there: Bools
-    """Whether each of all rows is kept."""
     missing: int
     """Number of rows without an outcome."""
 
     def only(self, rows: Ints) -> Observed:
-        """Return some of the rows."""
+        """Return some of the rows, in their order."""
         n, limits = len(self.y), self.censored
         if isinstance(limits, Mapping):
             limits = {side: of_rows(each, rows, n, f"censored {side}") for side, each in limits.items()}
+        forecast = self.forecast if len(rows) == n else self.forecast.subset(rows)
         weight = of_rows(self.weight, rows, n, "sample_weight")
-        return replace(
-            self,
-            y=self.y[rows],
-            forecast=self.forecast.subset(rows),
-            weight=weight,
-            censored=limits,
-            kept=self.kept[rows],
-        )
+        return Observed(self.y[rows], forecast, weight, limits, self.kept[rows], self.missing)
 
 
 def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any], there: Bools | bool = True) -> Observed:
@@ -57,16 +49,11 @@ def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any], ther
     """
     invalid = reading.get("invalid", "refuse")
     check_choice("invalid", invalid, ("refuse", "drop"))
-    n, y = len(forecast), forecast.outcomes(y_true, missing=invalid == "drop")
+    y = forecast.outcomes(y_true, missing=invalid == "drop")
     known = ~np.isnan(y)
-    there = known & forecast.complete & there
-    kept = np.flatnonzero(there)
-    weight, censored = reading.get("sample_weight"), reading.get("censored")
-    if isinstance(censored, Mapping):
-        censored = {side: of_rows(each, kept, n, f"censored {side}") for side, each in censored.items()}
-    some = forecast if len(kept) == n else forecast.subset(kept)
-    weight = of_rows(weight, kept, n, "sample_weight")
-    return Observed(y[kept], some, weight, censored, kept, there, int(np.count_nonzero(~known)))
+    beside = reading.get("sample_weight"), reading.get("censored")
+    every = Observed(y, forecast, *beside, np.arange(len(y)), int(np.count_nonzero(~known)))
+    return every.only(np.flatnonzero(known & forecast.complete & there))
 
 
 def of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:

@@ -121,6 +121,7 @@ class Samples(Partition):
     """Members as they came, of shape (n, M)."""
     names: tuple[Any, ...] | None
     """Names of their columns, if they have any."""
+    _by_row = ("members",)
 
     def __init__(self, members: Any) -> None:
         found, names = matrix(members, "members", "member", "member")
@@ -133,9 +134,7 @@ class Samples(Partition):
 
     def called(self, names: Sequence[str]) -> Samples:
         """Return the same forecasts with the names of the members' columns."""
-        made = self.subset(slice(None))
-        made._set(names=tuple(names) if len(names) == self.members.shape[1] else None)
-        return made
+        return self._with(names=tuple(names) if len(names) == self.members.shape[1] else None)
 
     @property
     def form(self) -> str:
@@ -174,12 +173,6 @@ class Samples(Partition):
 
     def _name(self, at: int) -> str:
         return f"column {at if self.names is None else repr(self.names[at])}"
-
-    def subset(self, rows: Bools | Ints | slice) -> Samples:
-        """Return some of the forecasts."""
-        part = Samples.__new__(Samples)
-        part._set(members=self.members[rows], names=self.names)
-        return part
 
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares: the k-th of M ordered members at k/(M + 1), linear between, none beyond."""
@@ -285,11 +278,9 @@ class Quantiles(Partition):
         )
         return tuple(note for note in each if note[0]) + super().notes
 
-    def subset(self, rows: Bools | Ints) -> Quantiles:
+    def subset(self, rows: Bools | Ints | slice) -> Quantiles:
         """Return some of the forecasts."""
-        part = Quantiles.__new__(Quantiles)
-        part._set(levels=self.levels, values=self.values[rows], crossed=0)
-        return part
+        return self._with(values=self.values[rows], crossed=0)
 
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares, linear in the normal scores of the levels; beyond as between the last two."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._lib.errors import InputError
 from ..._lib.formatting import number_of
-from ..._lib.typing import Bools, Floats, Ints
+from ..._lib.typing import Bools, Floats
 from ...statistics.normal_scores import cell_moments, normal_scores
 from .arrays import refuse_rows, vector
 from .predictive import Information, Limits, Note, Predictive
@@ -46,6 +46,7 @@ class PIT(Predictive):
     """Predicted probability of less than the outcome; of shape (n,)."""
     high: Floats
     """Predicted probability up to the outcome; of shape (n,)."""
+    _by_row = ("low", "high")
 
     def __init__(self, low: Any, high: Any = None) -> None:
         low = _probabilities(low, "low", None)
@@ -69,10 +70,6 @@ class PIT(Predictive):
         wide = int(np.count_nonzero(self.low < self.high))
         said = f"the cells of {number_of(wide, 'forecast')} are known by the outcomes alone: information estimated."
         return ((wide, said),) if wide else ()
-
-    def subset(self, rows: Bools | Ints) -> PIT:
-        """Return some of the forecasts."""
-        return PIT(self.low[rows], self.high[rows])
 
     def quantile(self, shares: Any) -> Floats:
         """Refuse: PIT values do not tell the forecasts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,10 +36,19 @@ class Predictive:
     Arrays cannot be written to. They are not copied where they can be read as they are: do not change them.
     """
 
+    _by_row: ClassVar[tuple[str, ...]]
+    """Names of the fields that have a row for each forecast."""
+
     def _set(self, **fields: Any) -> None:
         vars(self).update(
             {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
         )
+
+    def _with(self, **changed: Any) -> Self:
+        """Return forecasts with other fields, which are not checked."""
+        made = type(self).__new__(type(self))
+        made._set(**{name: getattr(self, name) for name in type(self).__annotations__} | changed)
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to change a forecast."""
@@ -79,11 +88,11 @@ class Predictive:
         """Whether nothing of a forecast is missing. Incomplete ones have to be left out: ``subset(complete)``."""
         return np.ones(len(self), dtype=bool)
 
-    def subset(self, rows: Bools | Ints) -> Predictive:
+    def subset(self, rows: Bools | Ints | slice) -> Self:
         """Return some of the forecasts."""
-        raise NotImplementedError
+        return self._with(**{name: getattr(self, name)[rows] for name in self._by_row})
 
-    def row_by_row(self) -> Predictive:
+    def row_by_row(self) -> Self:
         """Return the same forecasts, of which each tells as much as it does among any others."""
         return self
 
