@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..pairing.distribution_skill import ScoreSkill
-    from .distribution_remedy import DistributionRemedy
+    from .distributions import DistributionRemedy
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""

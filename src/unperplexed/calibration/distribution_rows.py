@@ -18,10 +18,9 @@ from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import BLOCK, questions, refuse_rows
-from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
-from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.predictive import Predictive, observed, of_rows
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio

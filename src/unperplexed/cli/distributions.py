@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
-    from ..comparison.distribution_result import DistributionComparison
+    from ..comparison.distributions import DistributionComparison
     from ..forecasts.distributions.predictive import Predictive
     from ..pairing.distribution_skill import ScoreSkill
     from ..recalibration.recalibrator import Recalibrator
@@ -100,8 +100,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
 
 def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
     """Read and pair predictive distributions: of a hub, of a table with a column of forecasters, or of a file each."""
-    from ..comparison.distribution_files import paired_distributions
-    from ..comparison.files import PairingOptions, named_files
+    from ..comparison.files import PairingOptions, named_files, paired_distributions
 
     if not (a.hub or a.forecaster):
         PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches

@@ -62,7 +62,7 @@ from .samples import Sample, differences_of, few_rows, group_differences, judged
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
-    from .distribution_result import DistributionComparison
+    from .distributions import DistributionComparison
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""

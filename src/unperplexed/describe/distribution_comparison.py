@@ -9,7 +9,7 @@ from .._lib.formatting import confidence_interval, short_name, short_names
 from ..assessment.distribution_result import DistributionAssessment
 from ..calibration.dependence_search import dependence_words
 from ..calibration.diagnosis.result import Diagnosis
-from ..comparison.distribution_result import DistributionComparison
+from ..comparison.distributions import DistributionComparison
 from ..comparison.result import Difference
 from ..report.chart import Chart
 from ..report.charts import Row, forest

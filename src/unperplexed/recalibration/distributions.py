@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_whole
+from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
@@ -25,13 +26,28 @@ from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows, log_positive
 from ..forecasts.distributions.predictive import Predictive
-from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
+from ..maps.pit import (
+    BERNSTEIN,
+    DEGREE,
+    FAMILIES,
+    IDENTITY,
+    RANKS,
+    AnyMap,
+    Bernstein,
+    PitAverage,
+    PitCurve,
+    PitFits,
+    PitMap,
+    log_mass,
+)
+from ..maps.saved import number, require, whole
 from ..report.document import listed
 from ..statistics.matrices import product
 from ..statistics.normal_scores import normal_scores
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
+from .saved import DISTRIBUTIONS, gain_dict, saved_gain
 from .state import Candidate, Weighed
 
 FOLDS = 5
@@ -381,3 +397,61 @@ def _losses(rows: DistributionRows) -> Floats:
     wide = low < high
     exact[wide] = -log_mass(low[wide], high[wide])
     return exact
+
+
+def distributions_dict(found: DistributionMap, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a fitted map of predictive distributions as plain values."""
+    return {
+        **DISTRIBUTIONS.head,
+        "form": found.form,
+        "rows": found.n_rows,
+        "settings": dict(settings),
+        "candidates": plain_values(found.candidates),
+        "maps": [{"name": name, **plain_values(each.parameters())} for name, each in found.average.maps.items()],
+        "location": plain_values(found.location),
+        "not_negative": found.not_negative,
+        "gain": gain_dict(found.gain),
+        "fitted_to": list(found.fitted_to),
+    }
+
+
+_KEYS = {"form", "rows", "settings", "candidates", "maps", "location", "not_negative", "gain", "fitted_to"}
+
+
+def distributions_of(data: Any) -> tuple[DistributionMap, dict[str, Any]]:
+    """Read what `distributions_dict` gave: what would not be written as it was read is refused."""
+    DISTRIBUTIONS.check(data, _KEYS, {"fitted_to"})
+    try:
+        found, settings = _read(data), dict(data["settings"])
+        again = distributions_dict(found, settings)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        again = {}
+    wrong = next((name for name in data if again.get(name) != data[name]), "")
+    require(not wrong, wrong if again else "something")
+    require(set(settings) == {"folds", "seed"}, "settings")
+    return found, settings
+
+
+def _read(data: Mapping[str, Any]) -> DistributionMap:
+    candidates = tuple(Candidate(**each) for each in data["candidates"])
+    names, weights = [each.name for each in candidates], [number(each.weight, "weight", 0, 1) for each in candidates]
+    require(IDENTITY in names and {*names} <= {*RANKS} and abs(sum(weights) - 1) < 1e-6, "candidates")
+    shares = shares_of(names, np.array(weights), LEAST)
+    maps = {each["name"]: _map(**each) for each in data["maps"]}
+    require([*maps] == [*shares], "maps, which differ from the candidates that weigh,")
+    average, place, rows = PitAverage(maps, shares), data["location"], int(data["rows"])
+    parts: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in (place or {}).items()}
+    location = None if place is None else Location(**parts)
+    require(rows > 0 and (location is not None or not average.located), "location")
+    gain, not_negative = saved_gain(data["gain"]), bool(data["not_negative"])
+    fitted_to = tuple(whole(each, "fitted_to") for each in data.get("fitted_to", ()))  # which earlier maps lack
+    return DistributionMap(str(data["form"]), rows, average, candidates, location, not_negative, gain, fitted_to)
+
+
+def _map(name: str, **parameters: Any) -> AnyMap:
+    if name == BERNSTEIN:
+        weights = tuple(number(each, name, 0, 1) for each in parameters["weights"])
+        require(len(weights) == DEGREE, name)
+        return Bernstein(weights)
+    require({*parameters} == {*FAMILIES[name]}, f"map {name}")
+    return PitMap({key: number(value, f"map {name}", -50, 50) for key, value in parameters.items()})

@@ -19,10 +19,9 @@ from ..forecasts.distributions.predictive import Predictive
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines
-from .lines import LineRows
 from .predictive import ahead, dated, long_table
 from .predictive_columns import PredictiveSelection, Wide, form_of
-from .predictive_rows import missing, opened
+from .predictive_rows import LineRows, missing, opened
 from .readers import Batch, Wanted
 from .readers.formats import format_of, found_files
 from .rewriting import ForecastFile

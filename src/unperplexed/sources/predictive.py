@@ -24,7 +24,7 @@ from .derived_columns import Derived, derived
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
 from .files import openers
-from .hub import hub_files, hub_rows
+from .hub import hub_files, hub_rows, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
 from .predictive_columns import ISSUED, MODEL, TARGET_DATE, Long, PredictiveSelection, Wide, form_of
 from .predictive_rows import Note, Rows, complete, drops, of_columns, of_lines, opened
@@ -32,7 +32,6 @@ from .readers import Source, Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
 from .tables import Table, read_batches, read_table
-from .target_data import with_outcomes
 
 
 @dataclass(frozen=True, eq=False)

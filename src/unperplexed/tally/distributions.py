@@ -29,12 +29,11 @@ from .._lib.errors import InputError, is_whole
 from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue, Floats, Ints
-from ..forecasts.distributions.observed import Observed, observed
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import crossing
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import BARS, COVERED, PitRows
-from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.predictive import Observed, Predictive, observed
 from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
 from ..report.result import Result
 from ..scores.distributions.rules import (
