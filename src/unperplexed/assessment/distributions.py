@@ -24,7 +24,7 @@ from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
-from ..pairing.distribution_skill import Against, reference_scores, skill_against
+from ..pairing.distribution_skill import Against, DistributionSettings, reference_scores, skill_against
 from ..recalibration.distributions import fit_distributions
 from ..recalibration.gain import Gain
 from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
@@ -32,7 +32,6 @@ from ..scores.distributions.rules import distribution_score_named, scores_that_a
 from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
 from .distribution_result import (
     Beyond,
-    Coverage,
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
@@ -86,18 +85,10 @@ class Scored(NamedTuple):
         return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 
 
-def assess_distributions(
-    y_true: Any,
-    forecast: Predictive,
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    reading: Mapping[str, Any],
-) -> DistributionAssessment:
+def assess_distributions(y_true: Any, forecast: Predictive, settings: DistributionSettings) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
-    rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _mendable(rows, assessed(rows, scored, confidence))
+    rows, scored = _read(y_true, forecast, settings)
+    return _mendable(rows, assessed(rows, scored, settings.confidence))
 
 
 def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:
@@ -109,19 +100,11 @@ def _mendable(rows: DistributionRows, found: DistributionAssessment) -> Distribu
 
 
 def assess_distributions_by(
-    y_true: Any,
-    forecast: Predictive,
-    by: Any,
-    *,
-    sort: DistributionSort = "group",
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    reading: Mapping[str, Any],
+    y_true: Any, forecast: Predictive, by: Any, sort: DistributionSort, settings: DistributionSettings
 ) -> DistributionBreakdown:
     """Assess predictive distributions by group; `assess_by` describes it. Groups of single rows are left out."""
     check_choice("sort", sort, get_args(DistributionSort))
-    rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
+    (rows, scored), confidence = _read(y_true, forecast, settings), settings.confidence
     if by is None:
         raise InputError("by: missing; name the columns whose values are the groups.")
     keys = row_keys({name: np.asarray(each)[rows.kept] for name, each in columns_of(by).items()}, rows.rows.n)
@@ -139,25 +122,18 @@ def assess_distributions_by(
     return DistributionBreakdown(whole, keys.names, groups, sort)
 
 
-def _read(
-    y_true: Any,
-    forecast: Predictive,
-    reference: Any,
-    metrics: Sequence[str],
-    confidence: float,
-    reading: Mapping[str, Any],
-) -> tuple[DistributionRows, Scored]:
+def _read(y_true: Any, forecast: Predictive, settings: DistributionSettings) -> tuple[DistributionRows, Scored]:
     """Read rows and score them."""
-    checked_sampling(confidence, 0, 0)
-    named = [distribution_score_named(name) for name in metrics]
+    checked_sampling(settings.confidence, 0, 0)
+    named, reference = settings.rules(), settings.reference
     if isinstance(reference, Predictive) and len(reference) != len(forecast):
         raise InputError(f"reference: {len(reference):,} forecasts for {len(forecast):,} rows; each row needs one.")
     if isinstance(forecast, Ordered) and isinstance(reference, Ordered) and forecast.labels != reference.labels:
         raise InputError(f"reference: its classes are {listed(reference.labels)}, not {listed(forecast.labels)}.")
-    rows = read_distributions(y_true, forecast, reading)
+    rows = read_distributions(y_true, forecast, settings.reading)
     scores = [*scores_that_apply(rows.forecast, rows.y), *named]
     values = {score.name: score.rows(rows.y, rows.forecast) for score in scores}
-    ratio = None if reading.get("censored") else _log_ratio(rows, values)
+    ratio = None if settings.reading.get("censored") else _log_ratio(rows, values)
     return rows, Scored(values, reference_scores(rows, scores[0], reference) if scores else None, ratio)
 
 
@@ -175,24 +151,23 @@ def _log_ratio(rows: DistributionRows, values: Mapping[str, Floats]) -> Floats |
 
 def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> DistributionAssessment:
     """Assess rows that were read and scored."""
-    means, first = rows.means, next(iter(scored.values), None)
-    thresholds = _thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else ()
-    found = _described(rows.rows, means, rows.forecast.edges, confidence, thresholds, rows.widths)
-    return replace(
-        found,
+    means, first = rows.means, next(iter(scored.values), "")
+    values, against = scored.values.get(first), scored.against
+    found = _described(
+        rows.rows,
+        means,
+        rows.forecast.edges,
+        confidence,
+        rows.widths,
         form=rows.forecast.form,
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None
-        if scored.against is None
-        else skill_against(means, str(first), scored.values[str(first)], scored.against, confidence),
+        skill=None if values is None or against is None else skill_against(means, first, values, against, confidence),
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
-        surprises=None if first is None else _surprising(rows, first, scored.values[first]),
-        notes=(
-            *rows.notes,
-            *_OTHER_UNITS * _almost_all(found.beyond, found.n_rows),
-        ),
+        surprises=None if values is None else _surprising(rows, first, values),
+        thresholds=_thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else (),
         dependence=rows.search,
     )
+    return replace(found, notes=(*rows.notes, *_OTHER_UNITS * _almost_all(found.beyond, found.n_rows)))
 
 
 def _almost_all(beyond: Beyond, n_rows: int) -> bool:
@@ -211,8 +186,11 @@ def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95
         )
     found = ((name, tally.score(name)) for name in tally.scores)
     wide = bool((~rows.point).any())
-    return replace(
-        _described(rows, RowMeans.of(rows), None if tally.own is None else np.array(tally.own), confidence),
+    return _described(
+        rows,
+        RowMeans.of(rows),
+        None if tally.own is None else np.array(tally.own),
+        confidence,
         form="PIT intervals" if wide and tally.form == "PIT values" else tally.form,
         scores={name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found},
         notes=(*tally.notes, _OF_A_TALLY),
@@ -224,49 +202,35 @@ def _described(
     means: RowMeans,
     edges: Floats | None,
     confidence: float,
-    thresholds: tuple[Threshold, ...] = (),
-    widths: Callable[[list[tuple[float, float]]], Floats] | None = None,
+    widths: Callable[[Sequence[tuple[float, float]]], Floats] | None = None,
+    **known: Any,
 ) -> DistributionAssessment:
-    """Say of rows, or of cells of like rows, what is wrong and where outcomes fell."""
-    tested = Tested.of(rows, means.groups)
+    """Say of rows, or of cells of like rows, what is wrong and where outcomes fell, beside what is known."""
+    tested, of_classes = Tested.of(rows, means.groups), bool(known.get("thresholds"))
     diagnosis = diagnose_distributions(rows, means.groups, tested)
     scored_rows = PitScored.of(rows) if rows.impossible.any() else tested.rows
-    shares = PitShares(scored_rows, means, edges, confidence)
+    shares = PitShares(scored_rows, means, edges, confidence, widths)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
     bias, width, joint = bias_and_width(tested, confidence)
-    coverage = tuple(shares.coverage())
     return DistributionAssessment(
         diagnosis=diagnosis,
-        form="",
         above_median=shares.above_median(),
-        coverage=coverage if widths is None else _with_widths(coverage, shares, widths),
+        coverage=tuple(shares.coverage()),
         beyond=shares.beyond(),
-        scores={},
-        skill=None,
-        density_ratio=None,
         bias=bias,
         width=width,
-        median_spread=math.nan if thresholds or widths is None else _median_spread(rows),
+        median_spread=math.nan if of_classes or widths is None else _median_spread(rows),
         cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
-        pit=shares.bars(PitMap({} if thresholds else errors)),
+        pit=shares.bars(PitMap({} if of_classes else errors)),
         quantiles=shares.reliability(),
-        surprises=None,
-        thresholds=thresholds,
         n_rows=diagnosis.n_rows,
         n_clusters=diagnosis.n_clusters,
         effective_rows=tested.rows.n / tested.gate.design_effect,
         confidence=confidence,
         weighted=rows.weight is not None,
         windows=isinstance(means.groups, Windows),
+        **known,
     )
-
-
-def _with_widths(
-    coverage: Sequence[Coverage], shares: PitShares, widths: Callable[[list[tuple[float, float]]], Floats]
-) -> tuple[Coverage, ...]:
-    """Say how wide central intervals are on average."""
-    found = widths([(low, high) for _, low, high in shares.intervals()]).tolist()
-    return tuple(replace(each, mean_width=width) for each, width in zip(coverage, found, strict=True))
 
 
 def _median_spread(rows: PitRows) -> float:

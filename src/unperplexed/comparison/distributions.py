@@ -21,11 +21,11 @@ from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..pairing.distribution_skill import CLIMATOLOGY, Against, reference_scores, skill_against
+from ..pairing.distribution_skill import CLIMATOLOGY, Against, DistributionSettings, reference_scores, skill_against
 from ..report.document import inside
 from ..report.document import listed as in_words
 from ..report.result import JsonResult, picture
-from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply, title_beside
+from ..scores.distributions.rules import DistributionScore, scores_that_apply, title_beside
 from ..statistics.intervals import Interval, checked_sampling, simultaneous
 from .result import Difference, PairDifferences
 from .samples import Tested, judged, row_differences
@@ -47,18 +47,15 @@ _ANY = Interval(-np.inf, np.inf)
 def compared_distributions(
     y_true: Any,
     forecasts: Mapping[str, Predictive],
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    reading: Mapping[str, Any],
+    settings: DistributionSettings,
 ) -> DistributionComparison:
     """Compare predictive distributions; `compare` describes it."""
+    confidence = settings.confidence
     checked_sampling(confidence, 0, 0)
-    rows = _read(y_true, forecasts, reading)
+    rows = _read(y_true, forecasts, settings.reading)
     first = next(iter(rows.values()))
-    rules, scores = _scored(rows, metrics)
-    against = _against(first, rules[0], scores, reference)
+    rules, scores = _scored(rows, settings)
+    against = _against(first, rules[0], scores, settings.reference)
     found = {name: assessed(each, Scored(scores[name], against), confidence) for name, each in rows.items()}
     ranked = sorted(found, key=lambda name: found[name].scores[rules[0].name].value)
     of = against.name if against.name in rows else ""
@@ -102,7 +99,7 @@ def _complete(forecasts: Mapping[str, Predictive], reading: Mapping[str, Any]) -
 
 
 def _scored(
-    rows: Mapping[str, DistributionRows], metrics: Sequence[str]
+    rows: Mapping[str, DistributionRows], settings: DistributionSettings
 ) -> tuple[list[DistributionScore], dict[str, dict[str, Floats]]]:
     """Score all rows by the rules that apply to all forms, and by those that are named."""
     alike = _alike({name: each.forecast for name, each in rows.items()})
@@ -111,7 +108,7 @@ def _scored(
     unlike = (_LOG_SCORE,) if None in measures or len(measures) > 1 else ()
     first, *others = ({rule.name: rule for rule in scores_that_apply(each, y)} for each in alike.values())
     rules = {name: rule for name, rule in first.items() if name not in unlike and all(name in x for x in others)}
-    rules |= {rule.name: rule for rule in map(distribution_score_named, metrics)}
+    rules |= {rule.name: rule for rule in settings.rules()}
     if not rules:
         forms = ", ".join(dict.fromkeys(each.form for each in alike.values()))
         raise InputError(f"forecasts: {forms} have no scores in common. Give Quantiles, Samples or Distribution.")

@@ -22,9 +22,9 @@ from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.distribution import Distribution, mended
 from ..forecasts.distributions.ordered import Ordered
-from ..forecasts.distributions.partitions import Quantiles, Samples
+from ..forecasts.distributions.partitions import Partition, Quantiles
 from ..forecasts.distributions.pit import PIT
-from ..forecasts.distributions.pit_rows import PitRows, log_positive
+from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
 from ..maps.pit import (
     BERNSTEIN,
@@ -171,17 +171,14 @@ class DistributionMap(Weighed):
             return PIT(low, high), 0.0
         if isinstance(forecast, Ordered):
             return forecast.with_ends(curve.by_column().scores(forecast.ends())), 0.0
+        assert isinstance(forecast, Partition)
+        order = np.argsort(forecast.numbers, axis=1, kind="stable")
+        ordered = np.take_along_axis(forecast.numbers, order, axis=1)
         lowest = 0.0 if self.not_negative else -np.inf
-        if isinstance(forecast, Quantiles):
-            values, beyond = _moved(forecast.values, ndtri(forecast.levels), curve, lowest)
-            return Quantiles(forecast.levels, values), beyond
-        assert isinstance(forecast, Samples)
-        order = np.argsort(forecast.members, axis=1, kind="stable")
-        ordered = np.take_along_axis(forecast.members, order, axis=1)
         ordered, beyond = _moved(ordered, ndtri(forecast.edges[1:-1]), curve, lowest)
-        members = np.empty_like(ordered)
-        np.put_along_axis(members, order, ordered, axis=1)
-        return Samples(members), beyond
+        numbers = np.empty_like(ordered)
+        np.put_along_axis(numbers, order, ordered, axis=1)
+        return forecast.at(numbers), beyond
 
 
 def _hashes(forecast: Predictive) -> Ints:
@@ -263,15 +260,11 @@ class _Rows:
     """Rows of a fit in cells, dealt into folds."""
 
     def __init__(self, rows: DistributionRows, folds: int, seed: int) -> None:
-        located = not isinstance(rows.forecast, PIT)
-        pit, logged = rows.rows, False
-        if located:
-            level = rows.forecast.median()
-            logged = bool((level >= 0).all())
-            level = np.log1p(level) if logged else level
-            pit = replace(pit, level=level, log_spread=log_positive(rows.forecast.spread()))
+        pit, level = rows.rows, None if isinstance(rows.forecast, PIT) else rows.forecast.median()
+        if level is not None:
+            pit = replace(pit, level=level, log_spread=rows.forecast.spread()).scaled()
         self.scored = PitScored.of(pit)
-        self.location = Location.of(pit, self.scored, logged=logged) if located else None
+        self.location = None if level is None else Location.of(pit, self.scored, logged=bool((level >= 0).all()))
         self.cells = self.scored.cells
         self.at = np.arange(pit.n) if self.scored.at is None else self.scored.at
         self.effect = pit_gate(self.scored, rows.groups).design_effect
@@ -377,8 +370,7 @@ def _weights(names: Sequence[str], gains: Floats) -> Floats:
 
 
 def _not_negative(y: Floats, forecast: Predictive) -> bool:
-    lowest = {Quantiles: "values", Samples: "members"}.get(type(forecast))
-    return lowest is not None and min(float(y.min()), float(getattr(forecast, lowest).min())) >= 0
+    return isinstance(forecast, Partition) and bool(min(y.min(), forecast.numbers.min()) >= 0)
 
 
 def _gain(rows: DistributionRows, before: float, gains: Floats, in_sample: float) -> Gain | None:

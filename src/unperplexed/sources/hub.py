@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats
@@ -19,7 +19,7 @@ from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
 from .file_reading import FileReading, Partition, named
 from .predictive_columns import MODEL, TARGET_DATE, Long, PredictiveSelection
-from .predictive_rows import MakeOfLevels, Note, Rows, of_lines, opened
+from .predictive_rows import Lines, MakeOfLevels, Rows, opened
 from .readers import Wanted
 from .readers.formats import formats, found_files
 from .row_filter import ALL_ROWS, key_column
@@ -55,30 +55,7 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class HubLines:
-    """The lines of one output type of one target."""
-
-    table: Table
-    output_type: str
-    keys: Sequence[str]
-    """Columns that tell forecasts apart."""
-    others: Mapping[str, int]
-    """How many lines there are of each other output type."""
-    labels: Sequence[str] = ()
-    """Categories of ordered classes, the lowest first."""
-    form = Long(PLACE, _VALUE)
-
-    @property
-    def notes(self) -> list[Note]:
-        """What is not assessed, and why."""
-        return [
-            (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, self.output_type)}.")
-            for each, n in self.others.items()
-        ]
-
-
-def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> HubLines:
+def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Lines:
     """Read the lines of one output type of one target."""
     file, numbers = parts[0].source, [_VALUE, *selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
@@ -88,19 +65,17 @@ def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, readin
     table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
+    notes = [
+        (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}.")
+        for each, n in others.items()
+    ]
+    lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
     if chosen == "sample":
-        return HubLines(table, chosen, keys, others)
+        return lines
     labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
-    places = numbers_of(table.frame[PLACE], labels)
-    return HubLines(replace(table, numbers={**table.numbers, PLACE: places}), chosen, keys, others, labels)
-
-
-def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
-    """Read the forecasts of one output type of one target; the others are named in notes."""
-    lines = hub_lines(parts, selection, reading)
-    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, lines.labels)}
-    rows = of_lines(lines.table, lines.form, lines.keys, reading, makers.get(lines.output_type))
-    return replace(rows, labels=lines.labels, notes=[*lines.notes, *rows.notes])
+    table = replace(table, numbers={**table.numbers, PLACE: numbers_of(table.frame[PLACE], labels)})
+    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
+    return replace(lines, table=table, labels=labels, make=makers.get(chosen, lines.make))
 
 
 def numbers_of(column: pl.Series, labels: Sequence[str]) -> Floats:

@@ -24,14 +24,14 @@ from .derived_columns import Derived, derived
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
 from .files import openers
-from .hub import hub_files, hub_rows, with_outcomes
+from .hub import hub_files, hub_lines, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
 from .predictive_columns import ISSUED, MODEL, TARGET_DATE, Long, PredictiveSelection, Wide, form_of
-from .predictive_rows import Note, Rows, complete, drops, of_columns, of_lines, opened
+from .predictive_rows import Lines, Note, Rows, complete, drops, of_columns, of_lines, opened
 from .readers import Source, Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
-from .tables import Table, read_batches, read_table
+from .tables import read_batches, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,10 @@ def _read(
 ) -> ReadDistributions:
     """Read forecasts and outcomes of files that are open."""
     selection = dated(selection, parts[0].source, say)
-    hub = selection.form == "hub"
-    rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
+    if selection.form == "hub":
+        rows = of_lines(hub_lines(parts, selection, reading), reading)
+    else:
+        rows = _of_table(parts, selection, reading, say)
     if selection.target_data is not None:
         rows, selection = with_outcomes(rows, selection, reading)
     return _finished(rows, selection)
@@ -232,8 +234,7 @@ def _of_table(
     """Read forecasts of a wide or a long table."""
     form = _form(parts, selection)
     if isinstance(form, Long):
-        table, keys = long_table(parts, form, selection, reading)
-        return of_lines(table, form, keys, reading)
+        return of_lines(long_lines(parts, form, selection, reading), reading)
     if form.said:
         say(form.said)
     wanted = _wanted(form, selection, parts[0].source)
@@ -259,16 +260,14 @@ def _wanted(form: Wide, selection: PredictiveSelection, file: Source) -> Wanted:
     return Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
 
 
-def long_table(
-    parts: Sequence[Partition], form: Long, selection: PredictiveSelection, reading: FileReading
-) -> tuple[Table, list[str]]:
+def long_lines(parts: Sequence[Partition], form: Long, selection: PredictiveSelection, reading: FileReading) -> Lines:
     """Read the lines of a long table, and which columns tell its forecasts apart."""
     file, numbers = parts[0].source, selection.of_rows
     taken = {form.place, form.value, *numbers, *file.inside}
     keys = list(selection.on) or [name for name in file.names if name not in taken]
     places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
     wanted = Wanted([], [*places, form.value, *numbers], [*keys, *selection.beside(file), *ids])
-    return read_table(parts, wanted, selection.where, reading), keys
+    return Lines(read_table(parts, wanted, selection.where, reading), form, keys, selection.form)
 
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
@@ -57,6 +57,32 @@ class Rows:
         return replace(self, matrix=self.matrix[kept], numbers=numbers, frame=picked(self.frame, kept), notes=notes)
 
 
+def _samples(values: AnyFloats, _: Floats) -> Predictive:
+    return Samples(values)
+
+
+def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
+    return Quantiles(levels, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """A long table: each line is a level or a member of a forecast."""
+
+    table: Table
+    form: Long
+    keys: Sequence[str]
+    """Columns that tell forecasts apart."""
+    kind: str
+    """What lines hold: quantiles, samples, or an output type of a hub."""
+    make: MakeOfLevels = _quantiles
+    labels: Sequence[str] = ()
+    """Categories of ordered classes, the lowest first."""
+    others: Mapping[str, int] = field(default_factory=dict)
+    """How many lines there are of each other output type."""
+    notes: Sequence[Note] = ()
+
+
 def opened(
     files: Sequence[File], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
 ) -> list[Partition]:
@@ -93,70 +119,51 @@ def complete(table: Table, reading: FileReading) -> Bools:
     return np.asarray(~np.logical_or.reduce([*gone.values()]))
 
 
-def of_lines(
-    table: Table, form: Long, keys: Sequence[str], reading: FileReading, make: MakeOfLevels | None = None
-) -> Rows:
+def of_lines(lines: Lines, reading: FileReading) -> Rows:
     """Make rows of a long table: each line is a level or a member of a forecast.
 
-    Parameters
-    ----------
-    table : Table
-        The lines; places are numbers if they are levels.
-    form : Long
-        The columns of places and values.
-    keys : sequence of str
-        Columns that tell forecasts apart.
-    reading : FileReading
-        Whether lines in which something is missing are left out.
-    make : callable, optional
-        Makes forecasts of levels; by default these are of quantiles.
+    Places are numbers if they are levels, which ``make`` makes forecasts of. Lines in which something is missing are
+    refused, unless they may be dropped.
     """
-    levels = form.place in table.numbers
-    place_missing = np.isnan(table.numbers[form.place]) if levels else table.frame[form.place].is_null().to_numpy()
-    blank = place_missing & np.isnan(table.numbers[form.value])  # outcomes may be listed that have no forecast
-    gone = {form.place: place_missing} | {name: missing(x) for name, x in table.numbers.items() if name != form.place}
+    table, place = lines.table, lines.form.place
+    levels = place in table.numbers
+    place_missing = np.isnan(table.numbers[place]) if levels else table.frame[place].is_null().to_numpy()
+    blank = place_missing & np.isnan(table.numbers[lines.form.value])  # outcomes may be listed that have no forecast
+    gone = {place: place_missing} | {name: missing(x) for name, x in table.numbers.items() if name != place}
     for name, wrong in {} if drops(reading) else gone.items():
         table.refuse(wrong & ~blank, f"column {name!r} has nothing", "--invalid drop leaves such forecasts out.")
-    counts = {"without a forecast": blank, f"without {form.place}": place_missing & ~blank}
+    counts = {"without a forecast": blank, f"without {place}": place_missing & ~blank}
     notes = [(n, f"{number_of(n, 'line')} {what} left out.") for what, x in counts.items() if (n := int(x.sum()))]
     if place_missing.all():
         raise InputError(f"{table.names[0]}: no line has a forecast.")
-    table = table[~place_missing] if place_missing.any() else table
-    rows = _by_forecast(table, form, keys, (make or _quantiles) if levels else None)
+    rows = _by_forecast(replace(lines, table=table[~place_missing] if place_missing.any() else table))
     whole = ~np.logical_or.reduce([missing(rows.matrix), *map(missing, rows.numbers.values())])
     reason = (
         "a level or a number is missing" if levels else "a number is missing, or they have not as many members as most"
     )
-    return replace(rows, notes=notes).only(np.asarray(whole), reason)
+    return replace(rows, notes=[*lines.notes, *notes]).only(np.asarray(whole), reason)
 
 
-def _by_forecast(table: Table, form: Long, keys: Sequence[str], make: MakeOfLevels | None) -> Rows:
-    """Lay levels side by side, or without what makes forecasts of them members."""
-    lines = LineRows.of(table.frame, keys)
-    others = {name: column for name, column in table.numbers.items() if name not in form}
-    beside = [name for name in table.frame.columns if name not in {*keys, form.place}]
+def _by_forecast(of: Lines) -> Rows:
+    """Lay levels side by side, or members, which have no numbers that tell them apart."""
+    table, lines = of.table, LineRows.of(of.table.frame, of.keys)
+    others = {name: column for name, column in table.numbers.items() if name not in of.form}
+    beside = [name for name in table.frame.columns if name not in {*of.keys, of.form.place}]
     checked: dict[str, Floats | pl.Series] = {**others, **{name: table.frame[name] for name in beside}}
     for name, column in checked.items():
         wrong = lines.differing(column)
         table.refuse(wrong, f"column {name!r} has another value than lines of the same forecast before", _TOLD_APART)
-    value = table.numbers[form.value]
-    if make is None:
-        matrix, again = lines.by_member(table.frame[form.place], value)
+    value, place = table.numbers[of.form.value], table.numbers.get(of.form.place)
+    if place is None:
+        matrix, again = lines.by_member(table.frame[of.form.place], value)
         made: Make = _samples
     else:
-        levels, matrix, again = lines.by_level(table.numbers[form.place], value)
-        made = partial(make, levels)
-    table.refuse(again, f"a {'member' if make is None else 'level'} of a forecast for the second time", _TOLD_APART)
+        levels, matrix, again = lines.by_level(place, value)
+        made = partial(of.make, levels)
+    table.refuse(again, f"a {'member' if place is None else 'level'} of a forecast for the second time", _TOLD_APART)
     numbers = {name: column[lines.first] for name, column in others.items()}
-    return Rows(matrix, made, numbers, picked(table.frame.select([*keys, *beside]), lines.first))
-
-
-def _samples(values: AnyFloats, _: Floats) -> Predictive:
-    return Samples(values)
-
-
-def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
-    return Quantiles(levels, values)
+    frame = picked(table.frame.select([*of.keys, *beside]), lines.first)
+    return Rows(matrix, made, numbers, frame, labels=of.labels)
 
 
 LEAST_FILLED = 0.25

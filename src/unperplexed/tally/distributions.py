@@ -17,8 +17,6 @@ from dataclasses import asdict
 from fractions import Fraction
 from functools import cache, reduce
 from operator import add
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +25,6 @@ from scipy.special import ndtri
 from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, is_whole
 from .._lib.formatting import number_of
-from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue, Floats, Ints
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import crossing
@@ -35,7 +32,6 @@ from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import BARS, COVERED, PitRows
 from ..forecasts.distributions.predictive import Observed, Predictive, observed
 from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
-from ..report.result import Result
 from ..scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     DistributionScore,
@@ -47,7 +43,7 @@ from ..statistics.means import checked_weights
 from ..statistics.normal_scores import cell_means, information_of, numbered
 from .sections import MOST_WHOLE, Sections, require
 from .serialization import DISTRIBUTIONS, file_bytes, sum_of, sums_text
-from .tags import Tags
+from .tags import Tagged, Tags
 
 MOST_CELLS = 1 << 14
 """Cells that are kept, but for spreads that range over hundreds of powers of two."""
@@ -346,7 +342,7 @@ _MOST_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
-class DistributionTally(ByValue, Result):
+class DistributionTally(ByValue, Tagged):
     """Counts of like forecasts and outcomes of a number: all that an assessment needs, in little space.
 
     Made by `Tally.of` from `Quantiles`, `Samples`, `Distribution` or `PIT`; ``assess(tally)`` assesses it. ``a + b`` is
@@ -462,12 +458,6 @@ class DistributionTally(ByValue, Result):
         lost = f"{number_of(self.left_out, 'row')} without an outcome or with an incomplete forecast: left out."
         return (*([lost] if self.left_out else []), *([crossing(self.crossed)] if self.crossed else []))
 
-    def tagged(
-        self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None
-    ) -> DistributionTally:
-        """Give the same tally with tags, as `Tally.tagged` does."""
-        return replace(self, tags=self.tags.having(name, model, period))
-
     @classmethod
     def merged(cls, tallies: Sequence[DistributionTally], *, mixed: bool = False) -> DistributionTally:
         """Add up tallies, as `Tally.merged` does."""
@@ -518,10 +508,6 @@ class DistributionTally(ByValue, Result):
             "grid": self.cells.grid,
         }
         return file_bytes(DISTRIBUTIONS, header, {f"cells/{k}": column for k, column in enumerate(cells)})
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the tally to a file, whole or not at all; `Tally.load` reads it."""
-        write_whole(check_output(Path(path)), self.to_bytes())
 
     def summary(self) -> dict[str, Any]:
         """Give what the tally holds, but for the cells, as plain values."""

@@ -48,21 +48,26 @@ class Partition(Predictive):
         raise NotImplementedError
 
     @property
-    def _bounds(self) -> AnyFloats:
+    def numbers(self) -> AnyFloats:
         """Numbers that bound the cells, of shape (n, k - 1), in any order."""
+        found: AnyFloats = getattr(self, self._by_row[0])
+        return found
+
+    def at(self, numbers: AnyFloats) -> Partition:
+        """Return forecasts of other numbers with the same shares."""
         raise NotImplementedError
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What was seen in the forecasts, and what it asks."""
-        return (*super().notes, *questions(self._bounds, "forecasts"))
+        return (*super().notes, *questions(self.numbers, "forecasts"))
 
     def __len__(self) -> int:
         """Count the forecasts."""
-        return len(self._bounds)
+        return len(self.numbers)
 
     def _scores(self, y: Floats) -> tuple[Floats, Floats]:
-        below, up_to = ranks(self._bounds, y)
+        below, up_to = ranks(self.numbers, y)
         z = ndtri(self.edges)
         return z[below], z[up_to + 1]
 
@@ -191,9 +196,9 @@ class Samples(Partition):
         size = self.members.shape[1]
         return np.asarray(np.arange(size + 2) / (size + 1))
 
-    @property
-    def _bounds(self) -> AnyFloats:
-        return self.members
+    def at(self, numbers: AnyFloats) -> Samples:
+        """Return other members."""
+        return Samples(numbers)
 
     def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Samples:
         """Count the outcome as a member, so that calibrated ranks are independent of level and spread.
@@ -241,6 +246,7 @@ class Quantiles(Partition):
     """Quantiles in the order of the levels, those that crossed sorted; of shape (n, k)."""
     crossed: int
     """Number of rows whose quantiles crossed."""
+    _by_row = ("values",)
 
     def __init__(self, levels: Any, values: Any) -> None:
         found, names = matrix(values, "values", "level", "quantile")
@@ -304,9 +310,9 @@ class Quantiles(Partition):
             found.append(np.where(np.isinf(end), end, self.values[np.arange(len(self)), at]))
         return found
 
-    @property
-    def _bounds(self) -> AnyFloats:
-        return self.values
+    def at(self, numbers: AnyFloats) -> Quantiles:
+        """Return other quantiles at the same levels."""
+        return Quantiles(self.levels, numbers)
 
 
 def _checked_levels(levels: Any, shape: tuple[int, ...]) -> Floats:
