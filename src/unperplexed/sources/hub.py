@@ -17,13 +17,13 @@ from .._lib.typing import AnyFloats, Bools, Floats
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from .file_reading import FileReading, Partition, named
+from .file_reading import FileReading, named
 from .predictive_columns import MODEL, TARGET_DATE, Long, PredictiveSelection
-from .predictive_rows import Lines, MakeOfLevels, Rows, opened
+from .predictive_rows import Lines, MakeOfLevels, OpenFiles, Rows, opened
 from .readers import Wanted
 from .readers.formats import formats, found_files
 from .row_filter import ALL_ROWS, key_column
-from .tables import Table, read_table
+from .tables import Table
 
 _TYPE, PLACE, _VALUE = "output_type", "output_type_id", "value"
 """Columns of every hub."""
@@ -55,13 +55,13 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Lines:
+def hub_lines(of: OpenFiles) -> Lines:
     """Read the lines of one output type of one target."""
-    file, numbers = parts[0].source, [_VALUE, *selection.of_rows]
+    selection, file, numbers = of.selection, of.source, [_VALUE, *of.selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
     wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
-    table = _with_models(read_table(parts, wanted, selection.where, reading))
+    table = _with_models(of.table(wanted))
     table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
@@ -72,7 +72,7 @@ def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, readin
     lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
     if chosen == "sample":
         return lines
-    labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
+    labels = _categories(table.frame[PLACE], of.parts[0].name, of.reading) if selection.ordered else ()
     table = replace(table, numbers={**table.numbers, PLACE: numbers_of(table.frame[PLACE], labels)})
     makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
     return replace(lines, table=table, labels=labels, make=makers.get(chosen, lines.make))
@@ -159,12 +159,12 @@ _VERSION = "as_of"
 """Column of hubs that says when an outcome was published, of which the last counts."""
 
 
-def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReading) -> tuple[Rows, PredictiveSelection]:
+def with_outcomes(rows: Rows, of: OpenFiles) -> tuple[Rows, PredictiveSelection]:
     """Add the outcome of each forecast; those that have none are left out."""
-    file = str(selection.target_data)
-    reading = replace(reading, format=None, sheet=None)
-    parts = opened(found_files([file]), replace(selection, words=()), reading, lambda _: None)
-    names = parts[0].source.names
+    selection, file = of.selection, str(of.selection.target_data)
+    anew = replace(selection, words=(), where=ALL_ROWS), replace(of.reading, format=None, sheet=None)
+    outcomes = opened(found_files([file]), *anew, lambda _: None)
+    names = outcomes.source.names
     truth = selection.truth or next((each for each in _VALUES if each in names), None)
     if truth is None:
         raise InputError(f"{file}: no column {' or '.join(_VALUES)}; --truth names that of the outcomes.")
@@ -173,7 +173,7 @@ def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReadi
         have = f"forecasts have {listed(rows.frame.columns, 12)}, outcomes {listed(names, 12)}"
         raise InputError(f"{file}: no column to match by; {have}. Rename them alike, or name them with --on.")
     versions = [_VERSION] if _VERSION in names else []
-    known = _outcomes(parts, truth, [*keys.values(), *versions], rows.labels, reading)
+    known = _outcomes(outcomes, truth, [*keys.values(), *versions], rows.labels)
     known = known[np.isfinite(known.numbers[truth])]
     if versions:
         known = known[known.frame[_VERSION].arg_sort(descending=True).to_numpy()]
@@ -193,16 +193,14 @@ def with_outcomes(rows: Rows, selection: PredictiveSelection, reading: FileReadi
     return replace(kept, numbers={**kept.numbers, truth: y[~np.isnan(y)]}), replace(selection, truth=truth)
 
 
-def _outcomes(
-    parts: Sequence[Partition], truth: str, beside: Sequence[str], labels: Sequence[str], reading: FileReading
-) -> Table:
+def _outcomes(of: OpenFiles, truth: str, beside: Sequence[str], labels: Sequence[str]) -> Table:
     """Read outcomes: numbers, or those of categories, which stand in a column or have a line each, with a 1."""
     if not labels:
-        return read_table(parts, Wanted([], [truth], beside), ALL_ROWS, reading)
-    if PLACE not in parts[0].source.names:
-        known = read_table(parts, Wanted([], [], [*beside, truth]), ALL_ROWS, reading)
+        return of.table(Wanted([], [truth], beside))
+    if PLACE not in of.source.names:
+        known = of.table(Wanted([], [], [*beside, truth]))
         return replace(known, numbers={truth: numbers_of(known.frame[truth], labels)})
-    known = read_table(parts, Wanted([], [truth], [*beside, PLACE]), ALL_ROWS, reading)
+    known = of.table(Wanted([], [truth], [*beside, PLACE]))
     category = numbers_of(known.frame[PLACE], labels)
     so = (known.numbers[truth] == 1) & (category >= 0)
     return replace(known, numbers={truth: np.where(so, category, np.nan)})

@@ -19,13 +19,12 @@ from ..forecasts.distributions.predictive import Predictive
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines
-from .predictive import ahead, dated, long_lines
+from .predictive import ahead, long_lines
 from .predictive_columns import PredictiveSelection, Wide, form_of
 from .predictive_rows import LineRows, Lines, missing, opened
 from .readers import Batch, Wanted
 from .readers.formats import format_of, found_files
 from .rewriting import ForecastFile
-from .tables import read_table
 
 Mend = Callable[[Predictive], Predictive]
 """Gives forecasts mended, in the same form."""
@@ -77,18 +76,15 @@ def write_mended(
     [file, *others] = found_files([name])
     if others:
         raise InputError(f"{name}: {len(others) + 1} files match; name one, whose rows are written to one file.")
-    parts = opened([file], selection, reading, say)
-    source = parts[0].source
-    selection, lines = dated(selection, source, say), None
+    of, lines = opened([file], selection, reading, say).dated(), None
+    source, selection = of.source, of.selection
     with named(file.name):
         form = None if selection.form == "hub" else form_of(selection, source)
     if isinstance(form, Wide):
-        wanted = Wanted([form.columns], [], selection.beside(source))
-        table = read_table(parts, wanted, selection.where, reading, drop=True)
+        table = of.table(Wanted([form.columns], [], selection.beside(source)), drop=True)
         columns, found = form.columns, _of_rows(table.matrix, form, mend)
     else:
-        asked = selection, reading
-        lines = hub_lines(parts, *asked) if form is None else long_lines(parts, form, *asked)
+        lines = hub_lines(of) if form is None else long_lines(of, form)
         table, columns, found = lines.table, [lines.form.value], _of_lines(lines, mend)[:, None]
     early = np.flatnonzero(~ahead(table.frame, selection))
     found[early] = np.nan

@@ -15,9 +15,10 @@ from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
 from .file_reading import FileReading, Partition, named
-from .predictive_columns import Long, PredictiveSelection, Wide
+from .predictive_columns import ISSUED, TARGET_DATE, Long, PredictiveSelection, Wide
+from .readers import Source, Wanted
 from .readers.formats import File, open_source
-from .tables import Table, picked
+from .tables import Table, picked, read_table
 
 _TOLD_APART = "Remove it, or name columns that tell forecasts apart (--on)."
 
@@ -83,16 +84,47 @@ class Lines:
     notes: Sequence[Note] = ()
 
 
+@dataclass(frozen=True)
+class OpenFiles:
+    """Files that are open, what their columns hold, and how they are read."""
+
+    parts: Sequence[Partition]
+    selection: PredictiveSelection
+    reading: FileReading
+    say: Callable[[str], None]
+    """Takes each sentence that says what was read off names."""
+
+    @property
+    def source(self) -> Source:
+        """The first of them, whose columns all have."""
+        return self.parts[0].source
+
+    def table(self, wanted: Wanted, drop: bool = False) -> Table:
+        """Read columns of the wanted rows."""
+        return read_table(self.parts, wanted, self.selection.where, self.reading, drop)
+
+    def dated(self) -> OpenFiles:
+        """Take dates of issue and target from columns of the usual names, if neither is named and both are there."""
+        selection, names = self.selection, self.source.names
+        if selection.issued is not None or selection.target_date is not None:
+            return self
+        issued, target = (next((name for name in usual if name in names), None) for usual in (ISSUED, TARGET_DATE))
+        if issued is None or target is None:
+            return self
+        self.say(f"forecasts issued on {issued!r} for {target!r}")
+        return replace(self, selection=replace(selection, issued=issued, target_date=target))
+
+
 def opened(
     files: Sequence[File], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> list[Partition]:
+) -> OpenFiles:
     """Open files, whose headers are read."""
     parts, written = [], reading.written(selection.mentioned)
     for file in files:
         with named(file.name):
             source = open_source(file, reading.format, written, say)
             parts.append(Partition(file.name, source, file.name, file))
-    return parts
+    return OpenFiles(parts, selection, reading, say)
 
 
 def drops(reading: FileReading) -> bool:

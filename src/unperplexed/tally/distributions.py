@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from functools import cache, reduce
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from ..forecasts.distributions.partitions import crossing
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import BARS, COVERED, PitRows
 from ..forecasts.distributions.predictive import Observed, Predictive, observed
-from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
+from ..kernels.exact_sum import UNIT_BITS, exact_sum
 from ..scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     DistributionScore,
@@ -41,8 +40,9 @@ from ..scores.distributions.rules import (
 from ..statistics.intervals import UncertainMean
 from ..statistics.means import checked_weights
 from ..statistics.normal_scores import cell_means, information_of, numbered
+from .counter import NO_SUMS, ScoreSums, added
 from .sections import MOST_WHOLE, Sections, require
-from .serialization import DISTRIBUTIONS, file_bytes, sum_of, sums_text
+from .serialization import DISTRIBUTIONS, file_bytes, sums_of, sums_text
 from .tags import Tagged, Tags
 
 MOST_CELLS = 1 << 14
@@ -332,11 +332,6 @@ _MOST_ROWS = 1 << 30
 
 _OPTIONS = ("metrics", "sample_weight", "censored", "invalid")
 
-Sums = tuple[ExactSum, ExactSum, ExactSum]
-"""Of values times weights, of these times weights, and of the squares of the first."""
-
-NO_SUMS: Sums = (ExactSum(), ExactSum(), ExactSum())
-
 _MOST_CELLS = 1 << 20
 """Cells of a file, whatever it says."""
 
@@ -379,8 +374,8 @@ class DistributionTally(ByValue, Tagged):
     """Number of rows without an outcome, or with an incomplete forecast."""
     bounds: tuple[float, ...] = ()
     """Least and largest predicted median, and spread; () of PIT values."""
-    weights: Sums = NO_SUMS
-    scores: Mapping[str, Sums] = field(default_factory=dict)
+    weights: ScoreSums = NO_SUMS
+    scores: Mapping[str, ScoreSums] = field(default_factory=dict)
     tags: Tags = Tags()
     cells: Cells = NO_CELLS
     """Cells of like rows."""
@@ -475,8 +470,8 @@ class DistributionTally(ByValue, Tagged):
             crossed=sum(each.crossed for each in tallies),
             left_out=sum(each.left_out for each in tallies),
             bounds=tuple(of(x) for of, x in zip((min, max, min, max), zip(*ends, strict=True), strict=False)),
-            weights=_added([each.weights for each in some]),
-            scores={name: _added([each.scores[name] for each in some]) for name in names},
+            weights=reduce(added, (each.weights for each in some)),
+            scores={name: reduce(added, (each.scores[name] for each in some)) for name in names},
             tags=reduce(lambda a, b: a.plus(b, mixed), (each.tags for each in some)),
             cells=together([each.cells for each in tallies], Places(first.own)),
         )
@@ -540,14 +535,9 @@ def tally_of(sections: Sections) -> DistributionTally:
     require(table.dtype == np.int64, "cells are of another type")
     cells, places = Cells(header["grid"], table[:N_KEYS], table[N_KEYS:]), Places(None if own is None else tuple(own))
     check(cells, places)
-    texts = {"": header["weights"], **header["scores"]}
-    (_, weights), *scores = [(name, _read_sums(*each)) for name, each in texts.items()]
+    weights, scores = sums_of(header["weights"]), {name: sums_of(each) for name, each in header["scores"].items()}
     plain = (form, places.own, tuple(information), weighted, crossed, left_out, tuple(bounds))
-    return DistributionTally(*plain, weights, dict(scores), Tags.of_file(header["tags"]), cells)
-
-
-def _read_sums(one: Any, two: Any, three: Any) -> Sums:
-    return sum_of(*one), sum_of(*two), sum_of(*three)
+    return DistributionTally(*plain, weights, scores, Tags.of_file(header["tags"]), cells)
 
 
 def _order(score: DistributionScore) -> tuple[int, str]:
@@ -555,15 +545,10 @@ def _order(score: DistributionScore) -> tuple[int, str]:
     return known.index(score.name) if score.name in known else len(known), score.name
 
 
-def _sums(values: Floats, weight: Floats) -> Sums:
+def _sums(values: Floats, weight: Floats) -> ScoreSums:
     some = weight > 0
     values, weight = values[some] * weight[some], weight[some]
     return exact_sum(values), exact_sum(values * weight), exact_sum(values * values, bits=20, limbs=4)
-
-
-def _added(sums: Sequence[Sums]) -> Sums:
-    one, two, three = (reduce(add, each) for each in zip(*sums, strict=True))
-    return one, two, three
 
 
 def _bounds(rows: PitRows) -> tuple[float, ...]:
