@@ -31,7 +31,6 @@ from ..scores.distributions.climatology import climatology_log_density, climatol
 from ..scores.distributions.rules import distribution_score_named, scores_that_apply
 from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
 from .distribution_result import (
-    Beyond,
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
@@ -167,12 +166,9 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         thresholds=_thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else (),
         dependence=rows.search,
     )
-    return replace(found, notes=(*rows.notes, *_OTHER_UNITS * _almost_all(found.beyond, found.n_rows)))
-
-
-def _almost_all(beyond: Beyond, n_rows: int) -> bool:
-    """Whether almost all outcomes lie where less than half are expected."""
-    return beyond.count > _ALMOST_ALL * n_rows and beyond.expected < n_rows / 2
+    beyond, n = found.beyond, found.n_rows
+    almost_all = beyond.count > _ALMOST_ALL * n and beyond.expected < n / 2
+    return replace(found, notes=(*rows.notes, *_OTHER_UNITS * almost_all))
 
 
 def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:
@@ -212,6 +208,7 @@ def _described(
     shares = PitShares(scored_rows, means, edges, confidence, widths)
     errors = {each.error: each.parameter for each in diagnosis.findings if each.error in PARAMETERS}
     bias, width, joint = bias_and_width(tested, confidence)
+    log_spread = None if of_classes or widths is None else rows.log_spread
     return DistributionAssessment(
         diagnosis=diagnosis,
         above_median=shares.above_median(),
@@ -219,7 +216,7 @@ def _described(
         beyond=shares.beyond(),
         bias=bias,
         width=width,
-        median_spread=math.nan if of_classes or widths is None else _median_spread(rows),
+        median_spread=math.nan if log_spread is None else math.exp(float(np.median(log_spread))),
         cost_interval=_cost_interval(rows, means, tested, errors or joint, diagnosis.cost, confidence),
         pit=shares.bars(PitMap({} if of_classes else errors)),
         quantiles=shares.reliability(),
@@ -231,10 +228,6 @@ def _described(
         windows=isinstance(means.groups, Windows),
         **known,
     )
-
-
-def _median_spread(rows: PitRows) -> float:
-    return math.nan if rows.log_spread is None else math.exp(float(np.median(rows.log_spread)))
 
 
 def bias_and_width(tested: Tested, confidence: float) -> tuple[Metric, Metric, Mapping[str, float]]:

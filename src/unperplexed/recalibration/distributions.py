@@ -344,14 +344,14 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     every = held.sum(axis=0)
     before = rows.means.mean(_losses(rows))
     weights, losses = _weights(names, every / of.effect), before - every / n
-    ranks, hashes = [RANKS[name] for name in names], _hashes(rows.forecast)
+    forecast, ranks, hashes = rows.forecast, [RANKS[name] for name in names], _hashes(rows.forecast)
     found = DistributionMap(
-        form=rows.forecast.form,
+        form=forecast.form,
         n_rows=rows.rows.n,
         average=averaged(maps, every),
         candidates=tuple(map(Candidate, names, weights.tolist(), losses.tolist(), ranks)),
         location=of.location,
-        not_negative=_not_negative(rows.y, rows.forecast),
+        not_negative=isinstance(forecast, Partition) and bool(min(rows.y.min(), forecast.numbers.min()) >= 0),
         gain=None,
         fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > _VARIED * rows.rows.n else (),
     )
@@ -367,10 +367,6 @@ def _weights(names: Sequence[str], gains: Floats) -> Floats:
     cost = CLASS_PENALTY.costs(-gains, [RANKS[name] for name in names], names)
     weights = np.exp(cost.min() - cost)
     return np.asarray(weights / weights.sum())
-
-
-def _not_negative(y: Floats, forecast: Predictive) -> bool:
-    return isinstance(forecast, Partition) and bool(min(y.min(), forecast.numbers.min()) >= 0)
 
 
 def _gain(rows: DistributionRows, before: float, gains: Floats, in_sample: float) -> Gain | None:

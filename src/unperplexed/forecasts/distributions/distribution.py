@@ -167,11 +167,8 @@ class Distribution(Predictive):
             refuse_rows(values > np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy)
         return values
 
-    def scores_at(self, y: Any) -> tuple[Floats, Floats]:
-        """Return normal scores of F(y-) and F(y), of numbers that broadcast against shape (n,)."""
-        return self._scores(np.asarray(y, dtype=np.float64))
-
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         high = normal_scores(self.cdf(y), self.sf(y))
         if self.discrete:
             return normal_scores(self.cdf(y - 1), self.sf(y - 1)), high
@@ -185,7 +182,7 @@ class Distribution(Predictive):
             return _of_counts(self._law, n, limits, self._rounded)
         merged = []
         if self.has_atom:
-            atom = self._scores(np.zeros(n))
+            atom = self.scores_at(np.zeros(n))
             merged.append(atom if limits is None else _without(atom, limits))
         if limits is not None:
             merged += [(np.full(n, -np.inf), limits[0]), (limits[1], np.full(n, np.inf))]

@@ -164,7 +164,8 @@ class Ordered(Predictive):
         """Return the probabilities of classes by their numbers, one a row."""
         return np.asarray(self.probabilities[np.arange(len(self)), y.astype(np.int64)])
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         row, at = np.arange(len(self)), y.astype(np.int64)
         below, above = _bounds(self.probabilities)
         return normal_scores(below[row, at], above[row, at]), normal_scores(below[row, at + 1], above[row, at + 1])

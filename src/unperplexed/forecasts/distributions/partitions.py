@@ -66,7 +66,8 @@ class Partition(Predictive):
         """Count the forecasts."""
         return len(self.numbers)
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         below, up_to = ranks(self.numbers, y)
         z = ndtri(self.edges)
         return z[below], z[up_to + 1]

@@ -82,7 +82,8 @@ class PIT(Predictive):
         """Read and check the outcomes, which may be left out."""
         return self.low if y is None else super().outcomes(y, missing=missing)
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         return normal_scores(self.low, 1 - self.low), normal_scores(self.high, 1 - self.high)
 
     def _limits(self, censored: Any) -> Limits:

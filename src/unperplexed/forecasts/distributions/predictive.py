@@ -148,7 +148,7 @@ class Predictive:
     def unscaled_rows(self, y: Floats, censored: Mapping[str, Any] | None, sample_weight: Any) -> PitRows:
         """Return the same with levels and spreads as they are."""
         refuse_rows(~self.complete, self.form, "something missing", "Leave them out with subset(complete).")
-        low, high = self._scores(y)
+        low, high = self.scores_at(y)
         impossible = ~self._possible(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
         limits = None if not censored else self._limits(censored)
         if limits is not None:
@@ -176,7 +176,7 @@ class Predictive:
         """Return rows with levels and spreads as they are judged."""
         return rows.scaled()
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
         """Return normal scores of F(y-) and F(y)."""
         raise NotImplementedError
 
@@ -209,7 +209,7 @@ class Predictive:
         refuse_rows(np.isnan(limits), f"censored {side}", "no limit", f"Give {never:g} where there is none.")
         finite = np.flatnonzero(np.isfinite(limits))
         if finite.size:
-            scores[finite] = self.subset(finite)._scores(limits[finite])[0 if side == "above" else 1]
+            scores[finite] = self.subset(finite).scores_at(limits[finite])[0 if side == "above" else 1]
         return scores
 
     def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Predictive:

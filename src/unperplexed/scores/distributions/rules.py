@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.arrays import refuse_rows
@@ -188,8 +188,8 @@ def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if isinstance(forecast, Ordered):
         with np.errstate(divide="ignore"):
             return 0.0 - np.log(forecast.of_class(y))
-    rows = forecast.pit_rows(y)
-    low, high = np.where(rows.low > 0, -rows.high, rows.low), np.where(rows.low > 0, -rows.low, rows.high)
+    low, high = forecast.scores_at(y)
+    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(ndtr(high) - ndtr(low)))
 
@@ -292,7 +292,7 @@ def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScor
         names.append("log1p_crps")
     if not isinstance(forecast, Samples):  # the ranks of members have all the same probability
         names.append("log_score")
-    return tuple(DISTRIBUTION_SCORES[name] for name in names)
+    return tuple(replace(DISTRIBUTION_SCORES[name], title=title_beside(name, names)) for name in names)
 
 
 def title_beside(name: str, others: Container[str], form: str = "") -> str:
