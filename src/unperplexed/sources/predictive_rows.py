@@ -18,7 +18,7 @@ from .file_reading import FileReading, Partition, named
 from .predictive_columns import ISSUED, TARGET_DATE, Long, PredictiveSelection, Wide
 from .readers import Source, Wanted
 from .readers.formats import File, open_source
-from .tables import Table, picked, read_table
+from .tables import Table, read_table
 
 _TOLD_APART = "Remove it, or name columns that tell forecasts apart (--on)."
 
@@ -33,14 +33,10 @@ MakeOfLevels = Callable[[Floats, AnyFloats, Floats], Predictive]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """One row for each forecast, on the way from files to forecasts."""
+class Rows(Table):
+    """One row for each forecast, on the way from files to forecasts; numbers are outcomes, weights and limits."""
 
-    matrix: AnyFloats
     make: Make
-    numbers: Mapping[str, Floats]
-    """Outcomes, weights and limits by column."""
-    frame: pl.DataFrame
     notes: Sequence[Note] = ()
     labels: Sequence[str] = ()
     """Categories, the lowest first, whose numbers the outcomes are; empty of other forecasts."""
@@ -53,9 +49,7 @@ class Rows:
         said = f"{number_of(out, 'forecast')} of {len(kept):,} left out: {reason}"
         if out == len(kept):
             raise InputError(f"{said}. None is left.")
-        numbers = {name: column[kept] for name, column in self.numbers.items()}
-        notes = [*self.notes, (out, f"{said}.")]
-        return replace(self, matrix=self.matrix[kept], numbers=numbers, frame=picked(self.frame, kept), notes=notes)
+        return replace(self[kept], notes=[*self.notes, (out, f"{said}.")])
 
 
 def _samples(values: AnyFloats, _: Floats) -> Predictive:
@@ -139,7 +133,7 @@ def missing(column: AnyFloats) -> Bools:
 
 def of_columns(table: Table, form: Wide, reading: FileReading) -> Rows:
     """Make rows of a wide table, of which each has all that it needs."""
-    rows = Rows(table.matrix, lambda matrix, _: form.make(matrix), table.numbers, table.frame)
+    rows = Rows(**vars(table), make=lambda matrix, _: form.make(matrix))
     return rows.only(complete(table, reading), "a number is missing")
 
 
@@ -193,9 +187,8 @@ def _by_forecast(of: Lines) -> Rows:
         levels, matrix, again = lines.by_level(place, value)
         made = partial(of.make, levels)
     table.refuse(again, f"a {'member' if place is None else 'level'} of a forecast for the second time", _TOLD_APART)
-    numbers = {name: column[lines.first] for name, column in others.items()}
-    frame = picked(table.frame.select([*of.keys, *beside]), lines.first)
-    return Rows(matrix, made, numbers, frame, labels=of.labels)
+    kept = replace(table, numbers=others, frame=table.frame.select([*of.keys, *beside]))[lines.first]
+    return Rows(**vars(replace(kept, matrix=matrix)), make=made, labels=of.labels)
 
 
 LEAST_FILLED = 0.25
