@@ -210,14 +210,12 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
         raise InputError(
             f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
         )
-    try:
+    with rows:
         found = gathered_chunks(rows.chunks()(), "forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
         reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
         y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
         assessed = assess_distributions(y, forecast, DistributionSettings(reading, None, a.metric, a.confidence))
-    except InputError as error:
-        raise rows.naming(error) from None
     return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
 
 
@@ -246,22 +244,18 @@ def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     if not others:
         rows.refuse_reading()
     selection = selection_of(a) if others else None
-    try:
+    with rows:
         counted = selection and count_distributions(others, selection, rows.reading, a.metric, rows.engine, rows.say)
         tallies = chain(map(Tally.load, rows.tallies), filter(None, [counted]))
         found: DistributionTally = Tally.merged(tallies, mixed=rows.mixed)
-    except InputError as error:
-        raise rows.naming(error) from None
     return found
 
 
 def distributions_of(a: argparse.Namespace) -> ReadDistributions:
     """Read the predictive distributions that the options name."""
     rows, selection = Input.of(a), selection_of(a)
-    try:
+    with rows:
         return read_distributions(rows.files, selection, rows.reading, rows.say)
-    except InputError as error:
-        raise rows.naming(error) from None
 
 
 def selection_of(a: argparse.Namespace) -> PredictiveSelection:
