@@ -113,12 +113,8 @@ class Predictive:
         """Return the distances between the quartiles, by 1.349: the standard deviations of normal distributions."""
         return np.asarray((self._quartiles[:, 2] - self._quartiles[:, 0]) / NORMAL_QUARTILES)
 
-    def supported(self, y: Any) -> Bools:
-        """Say of each outcome whether its forecast holds it possible."""
-        return self._possible(self.outcomes(y))
-
     def _possible(self, y: Floats) -> Bools:
-        """Say the same of outcomes that were checked."""
+        """Say of each outcome whether its forecast holds it possible."""
         return np.ones(len(y), dtype=bool)
 
     def pit_rows(self, y: Any, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None) -> PitRows:
