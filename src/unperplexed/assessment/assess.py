@@ -150,11 +150,10 @@ def assess(
     0.875
     """
     if is_predictive(y_prob):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions
 
-        return assess_distributions(
-            y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading
-        )
+        return assess_distributions(y_true, y_prob, DistributionSettings(reading, reference, metrics, confidence))
     if is_predictive(y_true):
         raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
     if counts_distributions(y_true):

@@ -480,12 +480,11 @@ def assess_by(
     1.0
     """
     if is_predictive(y_prob):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions_by
 
-        how = {"reference": reference, "metrics": metrics, "confidence": confidence, "reading": reading}
-        return assess_distributions_by(
-            y_true, y_prob, by, sort="group" if sort == "geometric_accuracy" else sort, **how
-        )
+        asked = DistributionSettings(reading, reference, metrics, confidence)
+        return assess_distributions_by(y_true, y_prob, by, "group" if sort == "geometric_accuracy" else sort, asked)
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, "reference": reference, "metrics": metrics, **reading})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..pairing.distribution_skill import ScoreSkill
-    from .distribution_remedy import DistributionRemedy
+    from .distributions import DistributionRemedy
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
@@ -132,7 +132,7 @@ class SurprisingForecasts(ReadOnlyArrays):
     loss: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DistributionAssessment(JsonResult):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
@@ -149,9 +149,9 @@ class DistributionAssessment(JsonResult):
     beyond: Beyond
     scores: Mapping[str, Metric]
     """Mean scores by name, smaller ones better; none of PIT values."""
-    skill: ScoreSkill | None
+    skill: ScoreSkill | None = None
     """Against the other rows' outcomes, or the reference that was given."""
-    density_ratio: Metric | None
+    density_ratio: Metric | None = None
     """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of
     log scores; 1 is no better, larger is better. Of quantiles and classes by the probabilities of their cells; None of
     members and PIT values, and if outcomes are censored."""
@@ -165,8 +165,8 @@ class DistributionAssessment(JsonResult):
     """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars
     quantiles: QuantileReliability
-    surprises: SurprisingForecasts | None
-    thresholds: tuple[Threshold, ...]
+    surprises: SurprisingForecasts | None = None
+    thresholds: tuple[Threshold, ...] = ()
     """Of ordered classes each but the lowest, as the event that the outcome is at least this class; else empty."""
     n_rows: int
     n_clusters: int | None

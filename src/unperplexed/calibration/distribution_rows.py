@@ -18,10 +18,9 @@ from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import BLOCK, questions, refuse_rows
-from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
-from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.predictive import Predictive, observed, of_rows
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
@@ -197,7 +196,7 @@ def read_distributions(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, found.there), DependenceSearch(reason=DECLARED)
+    groups, search = None if declared is None else chosen(declared, kept), DependenceSearch(reason=DECLARED)
     if declared is None and clusters is None:
         search = DependenceSearch(reason=DECLINED)
     elif declared is None:

@@ -147,10 +147,13 @@ class Input:
         """Names of those whose rows cannot be read again."""
         return [*self.tallies, *(name for name in self.names if name == "-")]
 
-    def naming(self, error: InputError) -> InputError:
-        """Name the files as they were given, unless the error names one."""
-        named = any(str(error).startswith(f"{name}:") for name in self.names)
-        return error if named else error.reworded(f"{', '.join(self.files)}: {error}")
+    def __enter__(self) -> None:
+        """Let errors name the files as they were given, unless they name one."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Name the files."""
+        if isinstance(error, InputError) and not any(str(error).startswith(f"{name}:") for name in self.names):
+            raise error.reworded(f"{', '.join(self.files)}: {error}") from None
 
     def refuse_reading(self) -> None:
         """A tally's rows are counted: what says how to read or count them would be ignored."""
@@ -231,10 +234,8 @@ class Input:
             )
         if jobs_of(self.counting.get("n_jobs", 1)) != 1:
             raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
-        try:
+        with self:
             return self._counted(self.names, as_tallies, counting, change)
-        except InputError as error:
-            raise self.naming(error) from None
 
     def _counted(
         self,

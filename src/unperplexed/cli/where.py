@@ -46,10 +46,8 @@ def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = Non
     chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"
-    try:
+    with chosen:
         most = getattr(a, "max_groups", MOST)
         found = groups_of_rows(stream, chosen.dependence, most, view, a.seed, not every)
-    except InputError as error:
-        raise chosen.naming(error) from None
     left = f"protected columns are searched only if they are named in --among; left out: {listed(protected)}"
     return replace(found, warnings=(*found.warnings, left)) if protected else found

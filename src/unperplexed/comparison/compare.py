@@ -62,7 +62,7 @@ from .samples import Sample, differences_of, few_rows, group_differences, judged
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
-    from .distribution_result import DistributionComparison
+    from .distributions import DistributionComparison
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -188,11 +188,11 @@ def compare(
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
     if any_predictive(forecasts):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import compared_distributions
 
         refuse_beside_predictive({"by": by, "ids": ids, "lag": lag, "within": within})
-        asked: dict[str, Any] = {"reference": reference, "metrics": metrics, "confidence": confidence}
-        return compared_distributions(y_true, forecasts, **asked, reading=reading)
+        return compared_distributions(y_true, forecasts, DistributionSettings(reading, reference, metrics, confidence))
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters

@@ -360,9 +360,10 @@ def _assessed_numbers(
         refuse_rows({"y_prob": forecast, **reading})
         return y_true
     from ..assessment.distributions import assess_distributions
+    from ..pairing.distribution_skill import DistributionSettings
 
     rules = scoring_rules(parsed, of_classes=False)
-    return assess_distributions(y_true, forecast, metrics=rules, confidence=confidence, reading=reading)
+    return assess_distributions(y_true, forecast, DistributionSettings(reading, None, rules, confidence))
 
 
 def checked(

@@ -139,13 +139,11 @@ def skill(
     [(24,), (48,)]
     """
     if is_predictive(forecasts) or any_predictive(forecasts):
-        from .distribution_skill import skill_of_distributions
+        from .distribution_skill import DistributionSettings, skill_of_distributions
 
         refuse_beside_predictive({"by": by, "lag": lag, "within": within})
         against = None if isinstance(reference, str) and reference == BASE_RATE else reference
-        return skill_of_distributions(
-            y_true, forecasts, reference=against, metrics=metrics, confidence=confidence, reading=reading
-        )
+        return skill_of_distributions(y_true, forecasts, DistributionSettings(reading, against, metrics, confidence))
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters

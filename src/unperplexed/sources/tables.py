@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -38,7 +39,7 @@ class Table:
         """Number of rows."""
         return len(self.row)
 
-    def __getitem__(self, rows: Bools | Ints) -> Table:
+    def __getitem__(self, rows: Bools | Ints) -> Self:
         """Some rows."""
         return replace(
             self,
