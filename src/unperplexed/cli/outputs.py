@@ -101,6 +101,10 @@ class Outputs:
         found.plot(figure if whole else figure.subplots(), **({"axes": axes} if axes else {}))
         return {self._plot: _saved(figure, self._plot)}
 
+    def show(self, found: Any, axes: str = "", recalibrate: str = "") -> None:
+        """Write a result in every way that is wanted."""
+        self.write(found.to_json, lambda: self.text(found), self.picture(found, axes) | self.page(found, recalibrate))
+
     def write(self, as_json: Callable[[], str], as_text: Callable[[], str], more: Mapping[Path, bytes]) -> None:
         """Make what is wanted of JSON and text, which may take samples and fits; print and write when all is made."""
         outputs = dict(more)

@@ -201,10 +201,3 @@ def _log_rest_of(log_p: Tensor) -> Tensor:
     """Return ln(1 - p), exact for p next to 0 and to 1."""
     near = log_p > -math.log(2)
     return torch.where(near, (-log_p.clamp(min=-1).expm1()).log(), torch.log1p(-log_p.clamp(max=-0.5).exp()))
-
-
-try:
-    import torch
-    from torch import Tensor, nn
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("to_torch needs PyTorch: pip install 'unperplexed[torch]'") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -82,8 +83,12 @@ class Wanted:
     @property
     def names(self) -> list[str]:
         """Every column once, in the order asked for."""
-        grouped = [name for group in self.probabilities for name in group]
-        return list(dict.fromkeys([*self.raw, *grouped, *self.numbers]))
+        return list(dict.fromkeys([*self.raw, *self.numeric]))
+
+    @property
+    def numeric(self) -> list[str]:
+        """Those that hold numbers, once each."""
+        return list(dict.fromkeys([*chain.from_iterable(self.probabilities), *self.numbers]))
 
 
 @dataclass(frozen=True)
