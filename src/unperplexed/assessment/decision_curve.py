@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally, refuse_rows
@@ -31,10 +31,6 @@ from .counted_rows import (
     rows_one_by_one,
     same_rows,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""

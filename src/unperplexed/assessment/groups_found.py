@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from .._lib.dataclasses import dataclass, field
 from .._lib.formatting import number_of
@@ -14,10 +13,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ..report.result import Figure, JsonResult, pictures
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from ..calibration.clustered_test import independent_share
 from ..calibration.resampling import coarse_counts
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import WeightedReading, reads
-from ..report.result import Result, picture
+from ..report.result import Axes, Result, picture
 from ..statistics.means import (
     DECISIVE,
     DEFAULT_FLOOR,
@@ -40,9 +40,6 @@ from ..statistics.means import (
 )
 from ..tally.tally import Tally
 from ..theory.coupled import expm1_ratio, log1p_ratio
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""

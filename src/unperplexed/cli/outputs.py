@@ -10,20 +10,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import command_line
 from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
-from ..report.result import Naming, Result, document, picture_size
+from ..report.result import Figure, Naming, Result, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -199,17 +198,13 @@ def compared_files(
         for at, (name, paths) in enumerate(files.items()):
             keys = options.keys if at == 0 else options.keys_of_others
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
-            named = partial(_say_of, name, say) if len(files) > 1 else say
-            opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
+            own = say if len(files) == 1 else lambda sentence, name=name: say(f"{name}: {sentence}")
+            opened[name] = ForecastFiles(paths, chosen, reading, report, say=own)
         first = next(iter(opened))
         further = opened[first].further if options.searched else []
         opened[first] = opened[first].with_keys(further)
         rows = _FileRows(opened, options, further)
         return compared(rows.parts, rows.pairing)
-
-
-def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
-    say(f"{name}: {sentence}")
 
 
 class _FileRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,16 +20,13 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
 from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
-from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
 from ..scores.rules import Score, score_named, scores_by_outcome
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
 from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for, t_quantile
 from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Displays draw a classifier's assessment and its risk profile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,9 @@ from ..assessment.assess import assess
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile, risk_profile
 from ..forecasts.labels import Label
+from ..report.result import Axes, Figure
 from .metrics import LARGER, METRICS, SMALLER, check_settings
 from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 try:
     from sklearn.metrics import make_scorer

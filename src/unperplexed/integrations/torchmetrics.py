@@ -24,6 +24,7 @@ from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import moments, sums_to_one
 from ..recalibration.refinement import GRID_FLOOR, POWERS, least_of_grid
+from ..report.result import Axes, Figure
 from ..scores.rules import SCORES, PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
@@ -40,9 +41,6 @@ try:
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise missing(__name__, "PyTorch and torchmetrics", "torch") from error
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SUMS = ("total", "happened", "squared", *MOMENTS)
 """Columns of cells that add up, in the order in which they are kept."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
@@ -12,13 +11,10 @@ from scipy.special import logsumexp
 from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
-from ..report.result import JsonResult, pictures
+from ..report.result import Figure, JsonResult, pictures
 from ..statistics.intervals import alpha_of
 from .event_counts import EventCounts
 from .history import Events, History
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Watched(ReadOnlyArrays, JsonResult):

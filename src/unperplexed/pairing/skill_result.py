@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.dataclasses import dataclass
 from .._lib.errors import check_choice
@@ -17,12 +17,9 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.numbers import between, number
-from ..report.result import JsonResult, frame_like_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, picture
 from ..scores.rules import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)

@@ -376,11 +376,8 @@ def _counted_paths(
     paths: Paths, options: FileColumns, accumulator: Accumulator[Result], by: str | Sequence[str] = ()
 ) -> Result:
     engine, progress = Engine.named(options.get("engine", "local")), options.get("progress", False)
-    return counted_files(_paths(paths), *described(options, by), accumulator, _silent, progress, engine)
-
-
-def _paths(paths: Paths) -> list[str]:
-    return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    return counted_files(given, *described(options, by), accumulator, lambda _: None, progress, engine)
 
 
 def counted_files(
@@ -415,7 +412,3 @@ def _changed(
 ) -> Generator[ForecastBatch, None, None]:
     for batch in batches:
         yield replace(batch, forecasts=[change(forecasts) for forecasts in batch.forecasts])
-
-
-def _silent(_: str) -> None:
-    """Say nothing of columns chosen unasked: none are."""

@@ -510,7 +510,9 @@ class Search:
             self.found[errors] = Candidate(errors, fit, found, ratio + held, held, costs, len(errors))
 
     def best(self, error: str = "") -> Errors:
-        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant.
+        """Return the set worth most; where none pays for itself, the best simple one if it is significant.
+
+        Simple are single errors, and bias with confidence, at the cost that a test at 5% asks.
 
         An ``error`` that is sure is in every set: forecasts that point away from the outcomes are said to do so.
         """
@@ -520,17 +522,13 @@ class Search:
         best = self._plainest(found)
         if self.found[best].worth > 0:
             return best
-        simple = self._simple(found)
-        best = self._plainest(simple)
-        return best if simple[best].ratio > LEAST * len(best) else ()
-
-    def _simple(self, found: Mapping[Errors, Candidate[BinaryMap]]) -> dict[Errors, Candidate[BinaryMap]]:
-        """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
-        return {
+        simple: dict[Errors, Candidate[BinaryMap]] = {
             errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
             for errors, each in found.items()
             if len(errors) == 1 or errors == ("bias", "confidence")
         }
+        best = self._plainest(simple)
+        return best if simple[best].ratio > LEAST * len(best) else ()
 
     @property
     def widest(self) -> Candidate[BinaryMap]:

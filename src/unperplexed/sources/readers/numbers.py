@@ -78,11 +78,14 @@ class Numbers:
         """Columns as a matrix of probabilities; a column that is a matrix stands alone."""
         return replace(_side_by_side(data, names, self._first_row), unreadable=self.unreadable(names))
 
-    def batch(self, wanted: Wanted, data: Mapping[str, Column], raw: dict[str, Column], *place: Any) -> Batch:
-        """Columns that were made numbers, and others as they are; ``place`` is n_rows, position and last of `Batch`."""
+    def batch(
+        self, wanted: Wanted, data: Mapping[str, Column], raw: dict[str, Column], n_rows: int, position: int, last: bool
+    ) -> Batch:
+        """Columns that were made numbers, and others as they are, as a batch."""
         columns = [self.side_by_side(data, names) for names in wanted.probabilities]
         numbers = {name: data[name] for name in wanted.numbers}
-        return Batch(columns, numbers, raw, self._first_row, *place, self.unreadable(wanted.numbers))
+        unreadable = self.unreadable(wanted.numbers)
+        return Batch(columns, numbers, raw, self._first_row, n_rows, position, last, unreadable)
 
     def unreadable(self, names: Sequence[str]) -> Unreadable | None:
         """Text that was set aside in some columns, if there is any."""
