@@ -7,14 +7,14 @@ from functools import cached_property
 
 import pytest
 
-from unperplexed._lib.dataclasses import dataclass, field, fields, replace
+from unperplexed._lib.dataclasses import Frozen, dataclass, field, fields, replace
 
 
-def classes(of):
-    """Make the same classes by a decorator."""
+def classes(bases, of, **of_single):
+    """Make the same classes, of these bases and by a decorator."""
 
     @of(frozen=True)
-    class Base:
+    class Base(*bases):
         level: float
         names: tuple = ()
         unseen: list = field(default_factory=list, compare=False, repr=False)
@@ -35,13 +35,14 @@ def classes(of):
             return "further"
 
     @of(frozen=True, eq=False)
-    class Single:
+    class Single(*bases, **of_single):
         level: float
 
     return Base, Further, Single
 
 
-BY_OURS, BY_THEIRS = classes(dataclass), classes(dataclasses.dataclass)
+BY_OURS = classes((Frozen,), lambda **_: lambda made: made, eq=False)
+BY_THEIRS = classes((), dataclasses.dataclass)
 Base, Further, Single = BY_OURS
 
 
@@ -96,8 +97,7 @@ def test_what_is_not_frozen_or_has_slots_is_the_standard_librarys():
         Narrow(0.5).level = 1.0
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Frozen):
     """A class of the module, which a pickle finds by its name."""
 
     level: float

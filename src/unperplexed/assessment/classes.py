@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import Frozen, fields
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.forecasts import Block, Forecasts
@@ -32,8 +32,7 @@ class Table(ReadOnlyArrays):
         return len(next(iter(vars(self).values())))
 
 
-@dataclass(frozen=True)
-class ClassTable(Table):
+class ClassTable(Table, Frozen):
     """Each class by itself, measured by its own curve: the most miscalibrated first.
 
     One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
@@ -85,8 +84,7 @@ class ClassTable(Table):
     """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
 
 
-@dataclass(frozen=True)
-class ClassAverage(ByValue):
+class ClassAverage(ByValue, Frozen):
     """Plain means over the classes that happened, each counting once however often it did."""
 
     n_classes: int
@@ -100,8 +98,7 @@ class ClassAverage(ByValue):
     calibration_error: float
 
 
-@dataclass(frozen=True)
-class PredictedTable(Table):
+class PredictedTable(Table, Frozen):
     """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
 
     One array entry a class; NaN where it was never predicted.
@@ -124,8 +121,7 @@ class PredictedTable(Table):
     """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
 
 
-@dataclass(frozen=True)
-class Bias(ByValue):
+class Bias(ByValue, Frozen):
     """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
 
     label: Label | None
@@ -334,8 +330,7 @@ MOST_PAIRS = 100
 """Pairs that are kept, those of the largest loss."""
 
 
-@dataclass(frozen=True)
-class ConfusionTable(Table):
+class ConfusionTable(Table, Frozen):
     """Pairs of a predicted class and another one that was observed, the costliest first."""
 
     predicted: tuple[Label | None, ...]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.dataclasses import dataclass, field, fields, replace
+from .._lib.dataclasses import Frozen, field, fields, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -44,8 +44,7 @@ AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["metrics", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
-@dataclass(frozen=True)
-class Assessment(JsonResult):
+class Assessment(JsonResult, Frozen):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import ByValue, Floats, Ints
@@ -49,8 +49,7 @@ _BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class CalibrationErrors(ByValue, Result):
+class CalibrationErrors(ByValue, Result, Frozen):
     """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
 
     ece: float
@@ -301,8 +300,7 @@ def _poisson(x: Any, q: Any) -> Floats:
 _DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squared, "log_loss": _poisson})
 
 
-@dataclass(frozen=True)
-class Decomposition(ByValue, Result):
+class Decomposition(ByValue, Result, Frozen):
     """A mean score in three parts: ``score = miscalibration - discrimination + uncertainty``. Made by `decompose`."""
 
     score: float

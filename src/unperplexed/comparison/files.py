@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
@@ -33,8 +33,7 @@ _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
 
-@dataclass(frozen=True)
-class PairingOptions:
+class PairingOptions(Frozen):
     """How rows of several forecasters are matched."""
 
     on: Sequence[str] = ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
 
-@dataclass(frozen=True)
-class MeanScore(ByValue):
+class MeanScore(ByValue, Frozen):
     """Mean of a scoring rule over the rows."""
 
     mean: float
@@ -41,8 +40,7 @@ class MeanScore(ByValue):
     interval: Interval
 
 
-@dataclass(frozen=True)
-class Forecaster(ByValue):
+class Forecaster(ByValue, Frozen):
     """One of the forecasters compared."""
 
     assessment: Assessment
@@ -57,8 +55,7 @@ class Forecaster(ByValue):
     """Number of rows in which the forecaster assigned probability 0 to the observed class."""
 
 
-@dataclass(frozen=True)
-class Difference(ByValue):
+class Difference(ByValue, Frozen):
     """By how much a mean score of one forecaster exceeds that of another on the same rows."""
 
     difference: float
@@ -89,8 +86,7 @@ class Difference(ByValue):
         return replace(self, difference=-self.difference, interval=Interval(-high, -low), skewness=-self.skewness)
 
 
-@dataclass(frozen=True)
-class Contributions(Table):
+class Contributions(Table, Frozen):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
     row: Ints
@@ -106,8 +102,7 @@ class Contributions(Table):
     to 1."""
 
 
-@dataclass(frozen=True)
-class PairDifferences(ByValue):
+class PairDifferences(ByValue, Frozen):
     """Two forecasters in all rows, or in those of one group."""
 
     first: str
@@ -116,7 +111,6 @@ class PairDifferences(ByValue):
     """By the rule's name; p-values are adjusted, and intervals simultaneous, over all pairs, and over all groups."""
 
 
-@dataclass(frozen=True)
 class PairedComparison(PairDifferences):
     """Two forecasters compared, `first` to `second`."""
 
@@ -142,8 +136,7 @@ class PairedComparison(PairDifferences):
         )
 
 
-@dataclass(frozen=True)
-class GroupDifferences(ByValue):
+class GroupDifferences(ByValue, Frozen):
     """Paired differences in the rows of one group."""
 
     key: Key
@@ -155,8 +148,7 @@ class GroupDifferences(ByValue):
     """Every two forecasters, in the order of `Comparison.pairs`."""
 
 
-@dataclass(frozen=True)
-class Comparison(JsonResult):
+class Comparison(JsonResult, Frozen):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
@@ -29,8 +29,7 @@ from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
 
-@dataclass(frozen=True)
-class SequentialComparison(ReadOnlyArrays, JsonResult):
+class SequentialComparison(ReadOnlyArrays, JsonResult, Frozen):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -190,8 +189,7 @@ def compare_sequentially(
 _TWO_BY_TWO = "Compare more of them two by two, each at a confidence of 1 minus 0.05 / number of pairs."
 
 
-@dataclass(frozen=True)
-class SequentialSettings:
+class SequentialSettings(Frozen):
     """How two forecasters are compared: the arguments of `compare_sequentially` that concern it."""
 
     score: str = "brier_score"

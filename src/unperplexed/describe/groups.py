@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import REMEDIED, Breakdown, CostShare, GroupRemedy, PlotKind
@@ -406,8 +406,7 @@ MOST_ACROSS, MOST_DOWN = 12, 40
 _MOST_IN_TEXT = 8
 
 
-@dataclass(frozen=True)
-class TwoWay:
+class TwoWay(Frozen):
     """The groups of a breakdown by two columns, by row and column of a table."""
 
     breakdown: Breakdown

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, missing, nearest
 from ..assessment.assess import assess
 from ..assessment.result import Assessment
@@ -33,8 +33,7 @@ SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
 """Names that `scorer` and `scorers` know. For losses it is minus the loss, so that larger is always better."""
 
 
-@dataclass(frozen=True)
-class _Metric:
+class _Metric(Frozen):
     """A metric of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
 
     __name__: str

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import Frozen, dataclass, fields
 from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..report.result import frame_like_input
@@ -83,8 +83,7 @@ class RatioSums:
         return UncertainRatio(ratio, math.sqrt(self.n / (self.n - 1) * squares), degrees)
 
 
-@dataclass(frozen=True)
-class Mean(ByValue):
+class Mean(ByValue, Frozen):
     """Mean of a metric over questions, answers or documents."""
 
     value: float

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
@@ -429,8 +429,7 @@ def _assessment(events: Events, event: str, sampling: Sampling) -> Any:
     return found.advising(PythonLine({"clusters": "clusters"}))
 
 
-@dataclass(frozen=True)
-class GradedAssessment(JsonResult):
+class GradedAssessment(JsonResult, Frozen):
     """Metrics of questions or graded answers, and the assessment of their probabilities.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``. Made by `assess_questions` and
@@ -481,8 +480,7 @@ class GradedAssessment(JsonResult):
         return f"<GradedAssessment of {number_of(self.n, self.what)}>"
 
 
-@dataclass(frozen=True)
-class PairedMetric(ByValue):
+class PairedMetric(ByValue, Frozen):
     """Mean of a metric for both models, and their difference."""
 
     first: float
@@ -501,8 +499,7 @@ class PairedMetric(ByValue):
         return self.interval.low > 0 or self.interval.high < 0
 
 
-@dataclass(frozen=True)
-class QuestionComparison(JsonResult):
+class QuestionComparison(JsonResult, Frozen):
     """Differences between two models on the same questions, paired by question.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -34,8 +34,7 @@ FEW_DOCUMENTS = 20
 """Documents below which intervals are said to be uncertain."""
 
 
-@dataclass(frozen=True)
-class Rate(ByValue):
+class Rate(ByValue, Frozen):
     """Log-probability per unit of text: per token, byte, word or document."""
 
     unit: str
@@ -56,8 +55,7 @@ class Rate(ByValue):
     bits_interval: Interval
 
 
-@dataclass(frozen=True)
-class ProfilePoint(ByValue):
+class ProfilePoint(ByValue, Frozen):
     """Generalized mean of one order, over tokens or over documents. Larger is better."""
 
     order: float
@@ -65,8 +63,7 @@ class ProfilePoint(ByValue):
     interval: Interval
 
 
-@dataclass(frozen=True)
-class PositionLoss(ByValue):
+class PositionLoss(ByValue, Frozen):
     """Mean loss of the tokens at some positions of their documents."""
 
     first: int
@@ -80,8 +77,7 @@ class PositionLoss(ByValue):
     """Share of the total loss."""
 
 
-@dataclass(frozen=True)
-class TextAssessment(JsonResult):
+class TextAssessment(JsonResult, Frozen):
     """How probable a model finds texts, with confidence intervals that take documents as clusters.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -331,8 +327,7 @@ class PairedDocument(NamedTuple):
         return self.first_bits - self.second_bits
 
 
-@dataclass(frozen=True)
-class TextComparison(JsonResult):
+class TextComparison(JsonResult, Frozen):
     """Difference between two models in bits per byte on the same texts, paired by document.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from ..report.result import Figure, JsonResult, pictures
@@ -32,8 +32,7 @@ class Watched(ReadOnlyArrays, JsonResult):
         return pictures(self, figure)
 
 
-@dataclass(frozen=True)
-class Began(ByValue):
+class Began(ByValue, Frozen):
     """An alarm: when it came, when that of which it warns most probably began, and whose it is."""
 
     number: int

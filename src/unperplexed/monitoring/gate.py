@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, called
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
@@ -50,8 +50,7 @@ Looks = Literal["one", "many"]
 Assessed = Assessment | DistributionAssessment
 
 
-@dataclass(frozen=True)
-class Outcome(ByValue):
+class Outcome(ByValue, Frozen):
     """What became of one requirement."""
 
     requirement: str
@@ -74,8 +73,7 @@ class Outcome(ByValue):
         return self.words or number(self.value)
 
 
-@dataclass(frozen=True)
-class Check(JsonResult):
+class Check(JsonResult, Frozen):
     """Which requirements forecasts meet. Made by `check`; ``bool(found)`` is whether they meet all of them.
 
     ``print`` it, or take it as ``.to_json()``, ``.to_markdown()`` for the summary of a job, or ``.to_junit()``.

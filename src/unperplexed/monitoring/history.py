@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.arrays import as_columns, at_hand
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
@@ -43,8 +43,7 @@ Events = tuple[Any, ...]
 `PitCounts` of predictive distributions."""
 
 
-@dataclass(frozen=True)
-class Period(ByValue):
+class Period(ByValue, Frozen):
     """The forecasts of one period."""
 
     name: str
@@ -79,8 +78,7 @@ MOST_PERIODS = 100_000
 """More periods of groups than this are refused."""
 
 
-@dataclass(frozen=True)
-class History(ByValue):
+class History(ByValue, Frozen):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
 
     A period takes some kilobytes, and with more classes as much for each, however many rows it had. Histories are kept
@@ -607,8 +605,7 @@ def in_periods(time: Any, by: Any) -> dict[str, Any]:
     return {"time": time, **({} if by is None else columns_of(by))}
 
 
-@dataclass(frozen=True)
-class Predictions(ByValue):
+class Predictions(ByValue, Frozen):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 
     They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
@@ -33,8 +33,7 @@ class Impossible(NamedTuple):
     """Groups with such predictions, the most first; () where rows are not grouped."""
 
 
-@dataclass(frozen=True)
-class Over(ByValue):
+class Over(ByValue, Frozen):
     """An error that is over: it is refuted by the periods after those in which it was seen."""
 
     period: str
@@ -45,15 +44,13 @@ class Over(ByValue):
     """The periods after ``until`` together, up to another alarm's beginning."""
 
 
-@dataclass(frozen=True)
-class OfGroup(ByValue):
+class OfGroup(ByValue, Frozen):
     """A group with an alarm of its own, over time."""
 
     log_evidence: tuple[float, ...]
     control: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
 class Alarm(Began):
     """Calibration broke, for all rows or for a group."""
 
@@ -86,8 +83,7 @@ _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "
 _OF_NUMBERS = ("first", "last", "rows", "held", "bias", "width")
 
 
-@dataclass(frozen=True)
-class Monitored(Watched):
+class Monitored(Watched, Frozen):
     """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

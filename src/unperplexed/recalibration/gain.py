@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue
 from ..report.numbers import MINUS
@@ -17,8 +17,7 @@ FEWEST_CLUSTERS = 10
 """With fewer clusters of dependent rows no gain is reported either."""
 
 
-@dataclass(frozen=True)
-class Gain(ByValue):
+class Gain(ByValue, Frozen):
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
     The interval goes from ``value + m - z SE`` to ``value + d + z SE``, with the standard error SE of the mean
@@ -124,8 +123,7 @@ def errors_to_limit(n_clusters: int | None, confidence: float = 0.95) -> float:
     return float(t_quantile(confidence, math.inf if n_clusters is None else n_clusters - 1))
 
 
-@dataclass(frozen=True)
-class Baseline(ByValue):
+class Baseline(ByValue, Frozen):
     """A constant forecast of the base rate, fitted to the same folds and compared on the rows held out."""
 
     log_loss: float

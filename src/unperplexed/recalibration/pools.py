@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, get_args, over
 import numpy as np
 
 from .._lib.arrays import as_columns, by_forecaster
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 Method = Literal["linear", "logarithmic", "mean"]
 
 
-@dataclass(frozen=True)
-class HeldOut(ByValue):
+class HeldOut(ByValue, Frozen):
     """How well a fitted pool does on rows that its parameters were not fitted to. Smaller log loss is better."""
 
     log_loss: float
@@ -79,8 +78,7 @@ class HeldOut(ByValue):
         return self.interval.low > 0 and not self.significant
 
 
-@dataclass(frozen=True)
-class Pool(SavedFit, ReadOnlyArrays, Result):
+class Pool(SavedFit, ReadOnlyArrays, Result, Frozen):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 
     ``transform`` applies it to new forecasts, ``save`` and `Pool.load` keep it.
@@ -421,8 +419,7 @@ def pool(
     return pool_of_rows(gathered(forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES), settings)
 
 
-@dataclass(frozen=True)
-class PoolSettings:
+class PoolSettings(Frozen):
     """Arguments of `pool`, which describes them."""
 
     method: Method

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
@@ -21,8 +21,7 @@ _RUN = "\nrun"
 """Name of the column of runs, which no file has."""
 
 
-@dataclass(frozen=True, eq=False)
-class LineRows:
+class LineRows(Frozen, eq=False):
     """Which forecast each line belongs to."""
 
     keys: Sequence[str]

@@ -16,7 +16,7 @@ from operator import add
 from os import PathLike, fspath
 from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.forecasts import Forecasts
@@ -40,16 +40,14 @@ FAN_IN = 32
 """So many neighbours are added up at a time: the same sums, and the same rounding of weights, on every run."""
 
 
-@dataclass(frozen=True)
-class Found(Generic[Result]):
+class Found(Generic[Result], Frozen):
     """What was found in a part, or in successive ones, which are named after the first."""
 
     name: str
     result: Result | InputError
 
 
-@dataclass(frozen=True)
-class Work(Generic[Result]):
+class Work(Generic[Result], Frozen):
     """What is to be done with each part, and how two results add up. It can be pickled."""
 
     of: Callable[[Partition], Result]
@@ -86,8 +84,7 @@ class Run(Protocol):
         """Do work that needs these columns; give what was found, added up to a few in the order of the parts."""
 
 
-@dataclass(frozen=True)
-class Accumulator(Generic[Result]):
+class Accumulator(Generic[Result], Frozen):
     """What rows are counted into, one tally or one for each group, and how two such results add up."""
 
     of: Callable[[Iterable[ForecastBatch]], Result]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .periods import check_period, joined, shared
 
@@ -15,8 +15,7 @@ LONGEST, MOST = 200, 10_000
 UNKNOWN = ("",)
 
 
-@dataclass(frozen=True)
-class Tags:
+class Tags(Frozen):
     """Data sets, models and periods of the rows of a tally; "" stands for rows of which it is not known."""
 
     names: tuple[str, ...] = UNKNOWN

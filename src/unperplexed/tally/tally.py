@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeGuard, Unpack, overload
 
-from .._lib.dataclasses import dataclass, fields, replace
+from .._lib.dataclasses import fields, replace
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
 from .._lib.output_files import check_output, write_whole
@@ -82,7 +82,6 @@ DEFAULTS: dict[str, Any] = {
 """Of options that are None unless they are given, but for these."""
 
 
-@dataclass(frozen=True)
 class Tally(ByValue, TallyState, Result):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._lib.arrays import floats
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, is_number, missing, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
@@ -350,8 +350,7 @@ _SINGULAR = 1e-10
 others leaves about 1e-14."""
 
 
-@dataclass(frozen=True)
-class FeatureRows:
+class FeatureRows(Frozen):
     """Features, class numbers and positive weights."""
 
     x: Floats
@@ -363,8 +362,7 @@ class FeatureRows:
         return FeatureRows(self.x[which], self.codes[which], self.weights[which])
 
 
-@dataclass(frozen=True)
-class ShapeEstimator:
+class ShapeEstimator(Frozen):
     """How the locations and shape matrices of classes follow from their rows."""
 
     labels: list[Any]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit, log_expit, logit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
@@ -67,8 +67,7 @@ _LEAST_INFORMATION = 0.05
 """Sum of p (1 - p) below which rows can show nothing."""
 
 
-@dataclass(frozen=True)
-class BinaryData:
+class BinaryData(Frozen):
     """Rows of two classes at distinct log-odds; weights have mean 1."""
 
     rows: Scored
@@ -403,8 +402,7 @@ _TINY = 1e-100
 """Variance that may be divided by."""
 
 
-@dataclass(frozen=True)
-class DependentScores:
+class DependentScores(Frozen):
     """Scores of some directions, one a row of ``model``, were probabilities those of a map."""
 
     model: Floats

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import Frozen, field
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
 from ..._lib.typing import ByValue
@@ -26,8 +26,7 @@ HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them,
 """Stands behind each remedy that is fitted."""
 
 
-@dataclass(frozen=True)
-class Clause(ByValue):
+class Clause(ByValue, Frozen):
     """What is said of an error, or of what was tested, in parts. Sentences are made of clauses, and never read back."""
 
     name: str
@@ -65,8 +64,7 @@ def joined(clauses: Sequence[Clause], end: str = "") -> str:
     return capital("; ".join(each.words for each in clauses) + end)
 
 
-@dataclass(frozen=True)
-class Advice(ByValue):
+class Advice(ByValue, Frozen):
     """What mends an error, or what to look at."""
 
     text: str
@@ -79,8 +77,7 @@ class Advice(ByValue):
         return f"{self.text} {HELD_OUT}" if self.fitted else self.text
 
 
-@dataclass(frozen=True)
-class Finding(ByValue):
+class Finding(ByValue, Frozen):
     """One thing that is wrong with the forecasts."""
 
     error: str
@@ -127,8 +124,7 @@ class Finding(ByValue):
         return explain(self.clause.term)
 
 
-@dataclass(frozen=True)
-class MendedProbability(ByValue):
+class MendedProbability(ByValue, Frozen):
     """What a predicted probability would be after the findings are mended."""
 
     predicted: float
@@ -139,8 +135,7 @@ NOTABLE_BIAS = 0.5
 """The bias in log-odds that `Detectable.clusters` is about."""
 
 
-@dataclass(frozen=True)
-class Detectable(ByValue):
+class Detectable(ByValue, Frozen):
     """Errors that this many rows would show with 80% power: at least so large."""
 
     bias: float = math.nan
@@ -153,8 +148,7 @@ class Detectable(ByValue):
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
 
 
-@dataclass(frozen=True)
-class Diagnosis(JsonResult):
+class Diagnosis(JsonResult, Frozen):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
     clauses: tuple[Clause, ...]

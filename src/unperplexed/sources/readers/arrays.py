@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError
 from . import Batch, Column, Format, Options, Source, Wanted, batch_rows, unreadable
 from .numbers import Numbers
@@ -37,8 +37,7 @@ _LARGEST_ROW = 1 << 27
 """Bytes of a row; one batch holds at least one."""
 
 
-@dataclass(frozen=True)
-class _Array:
+class _Array(Frozen):
     """An array in a file, or a field of one."""
 
     shape: tuple[int, ...]
