@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.typing import ByValue
 from ..calibration.distribution_rows import DistributionRows
@@ -20,8 +20,7 @@ _SCORED = 20_000
 """Rows at most by which the change of the score is told; of more, so many in even steps."""
 
 
-@dataclass(frozen=True)
-class DistributionRemedy(ByValue):
+class DistributionRemedy(ByValue, Frozen):
     """Recalibration of predictive distributions, cross-fitted. Made as ``DistributionAssessment.remedy``."""
 
     words: str

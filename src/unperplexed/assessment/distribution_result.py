@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -30,8 +30,7 @@ _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
 
 
-@dataclass(frozen=True)
-class Coverage(ByValue):
+class Coverage(ByValue, Frozen):
     """How many outcomes a central interval of the forecasts held."""
 
     name: str
@@ -51,8 +50,7 @@ class Coverage(ByValue):
         return f"the {self.name}" if self.of_level else self.name
 
 
-@dataclass(frozen=True)
-class Beyond(ByValue):
+class Beyond(ByValue, Frozen):
     """Outcomes beyond a quantile, or outside an interval, that miscalibration makes most numerous."""
 
     where: str
@@ -61,8 +59,7 @@ class Beyond(ByValue):
     expected: float
 
 
-@dataclass(frozen=True)
-class Threshold(ByValue):
+class Threshold(ByValue, Frozen):
     """The event that the outcome is a class or a higher one, of ordered classes."""
 
     label: Label
@@ -81,8 +78,7 @@ class Threshold(ByValue):
     """p-value of the excess, adjusted for the number of thresholds (Holm)."""
 
 
-@dataclass(frozen=True)
-class PitBars(ReadOnlyArrays):
+class PitBars(ReadOnlyArrays, Frozen):
     """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
 
     edges: Floats
@@ -105,8 +101,7 @@ class PitBars(ReadOnlyArrays):
         return (self.share < self.low) | (self.share > self.high)
 
 
-@dataclass(frozen=True)
-class QuantileReliability(ReadOnlyArrays):
+class QuantileReliability(ReadOnlyArrays, Frozen):
     """Share of the outcomes at or below each predicted quantile: its level, if forecasts are calibrated."""
 
     level: Floats
@@ -116,8 +111,7 @@ class QuantileReliability(ReadOnlyArrays):
     """Confidence limits of each share."""
 
 
-@dataclass(frozen=True)
-class SurprisingForecasts(ReadOnlyArrays):
+class SurprisingForecasts(ReadOnlyArrays, Frozen):
     """The rows with the largest losses: their outcomes, and median and 80% interval of their forecasts."""
 
     score: str
@@ -132,8 +126,7 @@ class SurprisingForecasts(ReadOnlyArrays):
     loss: Floats
 
 
-@dataclass(frozen=True)
-class DistributionAssessment(JsonResult):
+class DistributionAssessment(JsonResult, Frozen):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
@@ -265,8 +258,7 @@ class DistributionAssessment(JsonResult):
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 
-@dataclass(frozen=True)
-class DistributionGroup(ByValue):
+class DistributionGroup(ByValue, Frozen):
     """A group of forecasts, such as those of a horizon."""
 
     key: Key
@@ -276,8 +268,7 @@ class DistributionGroup(ByValue):
     """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
-@dataclass(frozen=True)
-class DistributionBreakdown(JsonResult):
+class DistributionBreakdown(JsonResult, Frozen):
     """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
 
     whole: DistributionAssessment

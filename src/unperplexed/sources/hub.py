@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats
@@ -54,8 +54,7 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class HubLines:
+class HubLines(Frozen, eq=False):
     """The lines of one output type of one target."""
 
     table: Table

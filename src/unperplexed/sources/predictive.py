@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
@@ -35,8 +35,7 @@ from .tables import Table, read_batches, read_table
 from .target_data import with_outcomes
 
 
-@dataclass(frozen=True, eq=False)
-class ReadDistributions:
+class ReadDistributions(Frozen, eq=False):
     """Forecasts that are read and checked, with what stands beside them."""
 
     y: Any

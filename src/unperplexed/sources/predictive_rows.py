@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats
@@ -32,8 +32,7 @@ MakeOfLevels = Callable[[Floats, AnyFloats, Floats], Predictive]
 """Makes forecasts of levels, the values at them, and outcomes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Frozen, eq=False):
     """One row for each forecast, on the way from files to forecasts."""
 
     matrix: AnyFloats

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError, check_choice
 from ..._lib.typing import Bools, Floats, Ints
 from .predictive import Predictive
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
+class Observed(Frozen, eq=False):
     """Outcomes and forecasts of the rows of which both are known."""
 
     y: Floats

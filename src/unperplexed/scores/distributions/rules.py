@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.arrays import refuse_rows
@@ -214,8 +214,7 @@ def _mapped(forecast: Quantiles | Samples, to: Callable[[AnyFloats], AnyFloats])
     return Samples(to(forecast.members))
 
 
-@dataclass(frozen=True)
-class DistributionScore:
+class DistributionScore(Frozen):
     """A scoring rule of predictive distributions: one value for each row, and what is to be known about it."""
 
     name: str
