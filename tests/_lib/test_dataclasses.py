@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pytest
 
-from unperplexed._lib.dataclasses import Frozen, dataclass, field, fields, replace
+from unperplexed._lib.dataclasses import Frozen, field, fields, replace
 
 
 def classes(bases, of, **of_single):
@@ -78,23 +78,6 @@ def test_equal_are_instances_of_one_class_with_equal_fields_that_are_compared():
     assert Base(0.5) != 0.5
     assert Further(0.5, slope=2.0) != Further(0.5)
     assert Single(0.5) != Single(0.5)
-
-
-def test_what_is_not_frozen_or_has_slots_is_the_standard_librarys():
-    @dataclass
-    class Open:
-        level: float
-
-    @dataclass(frozen=True, slots=True)
-    class Narrow:
-        level: float
-
-    made = Open(0.5)
-    made.level = 0.25
-    assert made == Open(0.25)
-    assert not hasattr(Narrow(0.5), "__dict__")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Narrow(0.5).level = 1.0
 
 
 class Kept(Frozen):

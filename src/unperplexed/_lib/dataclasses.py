@@ -7,8 +7,8 @@ longer than its work. Here only ``__init__`` is compiled; the other methods are 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, dataclass_transform
 
 __all__ = ["Frozen", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
@@ -23,7 +23,7 @@ class Frozen:
         for name in ("__eq__", "__hash__"):
             if getattr(cls, name) in (getattr(object, name), getattr(Frozen, name)):
                 setattr(cls, name, getattr(Frozen if eq else object, name))
-        dataclasses.dataclass(cls, repr=False, eq=False, **options)
+        dataclass(cls, repr=False, eq=False, **options)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a field once, which is when the instance is made."""
@@ -52,19 +52,3 @@ class Frozen:
 def _compared(instance: Any) -> tuple[object, ...]:
     """Values of the fields that are compared."""
     return tuple(getattr(instance, each.name) for each in fields(instance) if each.compare)
-
-
-if TYPE_CHECKING:
-    from dataclasses import dataclass
-else:
-
-    def dataclass(cls=None, *, frozen=False, eq=True, slots=False, **options):
-        """Make a dataclass, as `dataclasses.dataclass` does, but for ``order`` and for frozen classes that inherit."""
-        if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, eq=eq, slots=slots, **options)
-        if not frozen or slots:
-            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, slots=slots, **options)
-        for name in ("__setattr__", "__delattr__", "__repr__", *(("__eq__", "__hash__") if eq else ())):
-            if getattr(cls, name) is getattr(object, name):
-                setattr(cls, name, getattr(Frozen, name))
-        return dataclasses.dataclass(cls, repr=False, eq=False, **options)

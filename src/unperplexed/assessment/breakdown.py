@@ -205,7 +205,7 @@ PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
 
 
-class Shrinkage(ByValue, Frozen):
+class Shrinkage(ByValue):
     """How far the geometric accuracies of groups are shrunk towards each other, on the log scale."""
 
     centre: float
@@ -231,7 +231,7 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 """What is lowest for the group that comes first; what follows decides between equal ones."""
 
 
-class Breakdown(JsonResult, Frozen):
+class Breakdown(JsonResult):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``, or look

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import Frozen, fields
+from .._lib.dataclasses import fields
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.forecasts import Block, Forecasts
@@ -32,7 +32,7 @@ class Table(ReadOnlyArrays):
         return len(next(iter(vars(self).values())))
 
 
-class ClassTable(Table, Frozen):
+class ClassTable(Table):
     """Each class by itself, measured by its own curve: the most miscalibrated first.
 
     One array entry a class. The means are over the rows in which the class happened, and NaN where it never did.
@@ -84,7 +84,7 @@ class ClassTable(Table, Frozen):
     """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
 
 
-class ClassAverage(ByValue, Frozen):
+class ClassAverage(ByValue):
     """Plain means over the classes that happened, each counting once however often it did."""
 
     n_classes: int
@@ -98,7 +98,7 @@ class ClassAverage(ByValue, Frozen):
     calibration_error: float
 
 
-class PredictedTable(Table, Frozen):
+class PredictedTable(Table):
     """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
 
     One array entry a class; NaN where it was never predicted.
@@ -121,7 +121,7 @@ class PredictedTable(Table, Frozen):
     """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
 
 
-class Bias(ByValue, Frozen):
+class Bias(ByValue):
     """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
 
     label: Label | None
@@ -330,7 +330,7 @@ MOST_PAIRS = 100
 """Pairs that are kept, those of the largest loss."""
 
 
-class ConfusionTable(Table, Frozen):
+class ConfusionTable(Table):
     """Pairs of a predicted class and another one that was observed, the costliest first."""
 
     predicted: tuple[Label | None, ...]

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import Frozen, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
@@ -36,7 +36,7 @@ MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
 
 
-class DecisionCurve(ReadOnlyArrays, JsonResult, Frozen):
+class DecisionCurve(ReadOnlyArrays, JsonResult):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.frame()``, ``.to_dict()`` or ``.to_json()``.
@@ -296,7 +296,7 @@ def _of_cells(bounds: Floats, at: Floats) -> tuple[str, ...]:
     )
 
 
-class NetBenefit(ReadOnlyArrays, Frozen):
+class NetBenefit(ReadOnlyArrays):
     """Net benefit of one rule for acting. Each array has one value a threshold."""
 
     net_benefit: Floats

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, is_number
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
@@ -29,7 +29,7 @@ from .decision_curve import MODEL, rows_for_decisions
 from .remedy import PythonLine
 
 
-class Costs(ByValue, Frozen):
+class Costs(ByValue):
     """What each kind of row costs, in units of the user's own; benefits are negative costs."""
 
     false_positive: float
@@ -49,7 +49,7 @@ class Costs(ByValue, Frozen):
         return np.array([self.true_negative, self.false_negative, self.false_positive, self.true_positive], np.float64)
 
 
-class MeanCost(ByValue, Frozen):
+class MeanCost(ByValue):
     """A mean cost a row. Smaller is better."""
 
     value: float
@@ -57,7 +57,7 @@ class MeanCost(ByValue, Frozen):
     """Confidence interval; NaN where all rows cost the same, or are too few."""
 
 
-class Share(ByValue, Frozen):
+class Share(ByValue):
     """A share of rows."""
 
     value: float
@@ -65,7 +65,7 @@ class Share(ByValue, Frozen):
     """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
 
 
-class Confusion(ByValue, Frozen):
+class Confusion(ByValue):
     """Rows by decision and outcome, as sums of their weights (numbers of rows where these have none)."""
 
     true_positives: float
@@ -88,7 +88,7 @@ class Confusion(ByValue, Frozen):
         return {name.replace("_", " "): each for name, each in vars(self).items() if isinstance(each, Share)}
 
 
-class Decision(JsonResult, Frozen):
+class Decision(JsonResult):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 
     costs: Costs

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.typing import ByValue
 from ..calibration.distribution_rows import DistributionRows
@@ -20,7 +19,7 @@ _SCORED = 20_000
 """Rows at most by which the change of the score is told; of more, so many in even steps."""
 
 
-class DistributionRemedy(ByValue, Frozen):
+class DistributionRemedy(ByValue):
     """Recalibration of predictive distributions, cross-fitted. Made as ``DistributionAssessment.remedy``."""
 
     words: str

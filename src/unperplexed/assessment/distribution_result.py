@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import Frozen, field
+from .._lib.dataclasses import field
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -30,7 +30,7 @@ _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
 
 
-class Coverage(ByValue, Frozen):
+class Coverage(ByValue):
     """How many outcomes a central interval of the forecasts held."""
 
     name: str
@@ -50,7 +50,7 @@ class Coverage(ByValue, Frozen):
         return f"the {self.name}" if self.of_level else self.name
 
 
-class Beyond(ByValue, Frozen):
+class Beyond(ByValue):
     """Outcomes beyond a quantile, or outside an interval, that miscalibration makes most numerous."""
 
     where: str
@@ -59,7 +59,7 @@ class Beyond(ByValue, Frozen):
     expected: float
 
 
-class Threshold(ByValue, Frozen):
+class Threshold(ByValue):
     """The event that the outcome is a class or a higher one, of ordered classes."""
 
     label: Label
@@ -78,7 +78,7 @@ class Threshold(ByValue, Frozen):
     """p-value of the excess, adjusted for the number of thresholds (Holm)."""
 
 
-class PitBars(ReadOnlyArrays, Frozen):
+class PitBars(ReadOnlyArrays):
     """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
 
     edges: Floats
@@ -101,7 +101,7 @@ class PitBars(ReadOnlyArrays, Frozen):
         return (self.share < self.low) | (self.share > self.high)
 
 
-class QuantileReliability(ReadOnlyArrays, Frozen):
+class QuantileReliability(ReadOnlyArrays):
     """Share of the outcomes at or below each predicted quantile: its level, if forecasts are calibrated."""
 
     level: Floats
@@ -111,7 +111,7 @@ class QuantileReliability(ReadOnlyArrays, Frozen):
     """Confidence limits of each share."""
 
 
-class SurprisingForecasts(ReadOnlyArrays, Frozen):
+class SurprisingForecasts(ReadOnlyArrays):
     """The rows with the largest losses: their outcomes, and median and 80% interval of their forecasts."""
 
     score: str
@@ -126,7 +126,7 @@ class SurprisingForecasts(ReadOnlyArrays, Frozen):
     loss: Floats
 
 
-class DistributionAssessment(JsonResult, Frozen):
+class DistributionAssessment(JsonResult):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
@@ -258,7 +258,7 @@ class DistributionAssessment(JsonResult, Frozen):
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 
-class DistributionGroup(ByValue, Frozen):
+class DistributionGroup(ByValue):
     """A group of forecasts, such as those of a horizon."""
 
     key: Key
@@ -268,7 +268,7 @@ class DistributionGroup(ByValue, Frozen):
     """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
-class DistributionBreakdown(JsonResult, Frozen):
+class DistributionBreakdown(JsonResult):
     """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
 
     whole: DistributionAssessment

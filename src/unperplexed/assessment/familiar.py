@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 """Of effective numbers of rows."""
 
 
-class FamiliarMetrics(ByValue, Frozen):
+class FamiliarMetrics(ByValue):
     """Metrics that every forecaster knows. Made by `familiar_metrics`."""
 
     auc: Metric | None
@@ -297,7 +297,7 @@ def _quantile(ordered: Floats, share: float) -> Floats:
     return np.asarray(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
-class ProbabilityGroups(Table, Frozen):
+class ProbabilityGroups(Table):
     """Groups in increasing order of predicted probability; one array entry a group."""
 
     lowest: Floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .._lib.dataclasses import Frozen, field
+from .._lib.dataclasses import field
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
@@ -16,7 +16,7 @@ from ..recalibration.gain import Gain
 from ..report.result import Figure, JsonResult, pictures
 
 
-class Groups(JsonResult, Frozen):
+class Groups(JsonResult):
     """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
 
     ``print`` it, ``.plot()`` or ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.

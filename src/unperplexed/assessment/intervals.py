@@ -83,7 +83,7 @@ _ROUNDING = 1e-9
 """Standard error of a share that is 0 but for rounding."""
 
 
-class Uncertainty(ByValue, Frozen):
+class Uncertainty(ByValue):
     """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
     intervals: dict[str, Interval]

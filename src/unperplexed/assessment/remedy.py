@@ -131,7 +131,7 @@ def _argument(name: str, value: Any) -> str:
     return repr(values) if len(values) <= _MOST_LABELS else name
 
 
-class AfterRemedy(ByValue, Frozen):
+class AfterRemedy(ByValue):
     """Metrics after recalibration (cross-fitted). Made as ``Assessment.remedy.after``.
 
     With more than two classes calibration slope and ECE are those of the most probable class.
@@ -156,7 +156,7 @@ class AfterRemedy(ByValue, Frozen):
     """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
 
 
-class Remedy(ByValue, Frozen):
+class Remedy(ByValue):
     """Recalibration of miscalibrated forecasts, with the gain it is expected to bring. Made as ``Assessment.remedy``.
 
     Examples
@@ -227,7 +227,7 @@ class Remedy(ByValue, Frozen):
         }
 
 
-class UntriedRemedy(ByValue, Frozen):
+class UntriedRemedy(ByValue):
     """Recalibration that mends what was found, and takes too long to be tried unasked.
 
     Made as ``Assessment.untried_remedy``.

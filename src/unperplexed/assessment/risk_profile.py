@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
@@ -55,7 +54,7 @@ _FEW_LOST = 1e-3
 """An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
 
 
-class MeasuredProfile(ReadOnlyArrays, Frozen):
+class MeasuredProfile(ReadOnlyArrays):
     """Generalized mean of the measured probabilities of the observed classes, for many orders.
 
     Where the reported profile (`RiskProfile`) is above it, the forecasts claim more than their outcomes bear out.
@@ -73,7 +72,7 @@ class MeasuredProfile(ReadOnlyArrays, Frozen):
         return f"<MeasuredProfile at {number_of(self.orders.size, 'order')}>"
 
 
-class DivergenceProfile(ReadOnlyArrays, Frozen):
+class DivergenceProfile(ReadOnlyArrays):
     """Logarithm of the reported over the measured generalized mean, v(r), for many orders. 0 is best.
 
     At order 0 it is the logarithm of the divergence probability. Above 0 at high orders and below 0 at low ones is
@@ -91,7 +90,7 @@ class DivergenceProfile(ReadOnlyArrays, Frozen):
         return f"<DivergenceProfile at {number_of(self.orders.size, 'order')}>"
 
 
-class RiskProfile(ReadOnlyArrays, Result, Frozen):
+class RiskProfile(ReadOnlyArrays, Result):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 
     Low orders are moved by the worst forecasts (risk-averse), high ones by the best (risk-seeking).

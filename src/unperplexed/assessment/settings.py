@@ -83,7 +83,7 @@ class AssessmentSettings(Frozen, eq=False):
         return checked_sampling(self.confidence, self.resamples, self.seed)
 
 
-class Source(ByValue, Frozen):
+class Source(ByValue):
     """The counts, the settings, and how to read the rows again."""
 
     tally: Tally

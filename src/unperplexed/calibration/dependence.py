@@ -82,7 +82,7 @@ _SAME = 1e-6
 """Standard deviation of log-odds up to which all are the same."""
 
 
-class Dependence(ByValue, Frozen):
+class Dependence(ByValue):
     """Rows that err alike though nobody declared it: which columns tell them, and whether they give the verdict."""
 
     columns: tuple[str, ...]

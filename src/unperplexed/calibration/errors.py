@@ -12,7 +12,6 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import ByValue, Floats, Ints
@@ -49,7 +48,7 @@ _BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
 )
 
 
-class CalibrationErrors(ByValue, Result, Frozen):
+class CalibrationErrors(ByValue, Result):
     """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
 
     ece: float
@@ -300,7 +299,7 @@ def _poisson(x: Any, q: Any) -> Floats:
 _DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squared, "log_loss": _poisson})
 
 
-class Decomposition(ByValue, Result, Frozen):
+class Decomposition(ByValue, Result):
     """A mean score in three parts: ``score = miscalibration - discrimination + uncertainty``. Made by `decompose`."""
 
     score: float

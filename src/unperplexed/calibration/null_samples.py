@@ -138,7 +138,7 @@ TestedBy = Literal["rows", "values", "cells", "sums", "pairs", "shards"]
 TestKind = Literal["score", "resampled"]
 
 
-class CalibrationTest(ByValue, Result, Frozen):
+class CalibrationTest(ByValue, Result):
     """Whether calibrated forecasts would look as miscalibrated as these. A small p-value says that they would not."""
 
     statistic: float

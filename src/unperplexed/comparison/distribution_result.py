@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from ..pairing.distribution_skill import ScoreSkill
 
 
-class DistributionComparison(JsonResult, ByValue, Frozen):
+class DistributionComparison(JsonResult, ByValue):
     """Predictive distributions of a number by several forecasters on the same rows. Made by `compare`; all is final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.

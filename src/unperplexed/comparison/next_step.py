@@ -89,7 +89,7 @@ class PythonLines(Frozen):
         )
 
 
-class LossDifference(ByValue, Frozen):
+class LossDifference(ByValue):
     """Mean difference of two log losses on the same rows, in nats, with its confidence interval."""
 
     difference: float
@@ -101,7 +101,7 @@ class LossDifference(ByValue, Frozen):
         return self.interval.low > 0 or self.interval.high < 0
 
 
-class NextStep(ByValue, Frozen):
+class NextStep(ByValue):
     """What to do after a comparison. Made as ``Comparison.next_step``.
 
     A forecaster is recalibrated if it is among the first twenty, its diagnosis finds an error that recalibration mends,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.dataclasses import Frozen, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
 
-class MeanScore(ByValue, Frozen):
+class MeanScore(ByValue):
     """Mean of a scoring rule over the rows."""
 
     mean: float
@@ -40,7 +40,7 @@ class MeanScore(ByValue, Frozen):
     interval: Interval
 
 
-class Forecaster(ByValue, Frozen):
+class Forecaster(ByValue):
     """One of the forecasters compared."""
 
     assessment: Assessment
@@ -55,7 +55,7 @@ class Forecaster(ByValue, Frozen):
     """Number of rows in which the forecaster assigned probability 0 to the observed class."""
 
 
-class Difference(ByValue, Frozen):
+class Difference(ByValue):
     """By how much a mean score of one forecaster exceeds that of another on the same rows."""
 
     difference: float
@@ -86,7 +86,7 @@ class Difference(ByValue, Frozen):
         return replace(self, difference=-self.difference, interval=Interval(-high, -low), skewness=-self.skewness)
 
 
-class Contributions(Table, Frozen):
+class Contributions(Table):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
     row: Ints
@@ -102,7 +102,7 @@ class Contributions(Table, Frozen):
     to 1."""
 
 
-class PairDifferences(ByValue, Frozen):
+class PairDifferences(ByValue):
     """Two forecasters in all rows, or in those of one group."""
 
     first: str
@@ -136,7 +136,7 @@ class PairedComparison(PairDifferences):
         )
 
 
-class GroupDifferences(ByValue, Frozen):
+class GroupDifferences(ByValue):
     """Paired differences in the rows of one group."""
 
     key: Key
@@ -148,7 +148,7 @@ class GroupDifferences(ByValue, Frozen):
     """Every two forecasters, in the order of `Comparison.pairs`."""
 
 
-class Comparison(JsonResult, Frozen):
+class Comparison(JsonResult):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -29,7 +29,7 @@ from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
 
-class SequentialComparison(ReadOnlyArrays, JsonResult, Frozen):
+class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

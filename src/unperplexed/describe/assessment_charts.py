@@ -391,7 +391,7 @@ def _bars(a: Assessment) -> Bars:
     return Bars(left, right, bins.measured, texts)
 
 
-class OwnCurve(ReadOnlyArrays, Frozen):
+class OwnCurve(ReadOnlyArrays):
     """Estimated frequency of the event at predicted probabilities, with a band; NaN limits where there is none."""
 
     predicted: Floats

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._lib.arrays import Columns, Unreadable, as_columns, at_hand, check_indexes
-from .._lib.dataclasses import Frozen, dataclass, field, replace
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, ByValue, Codes, Floats, Ints
@@ -27,7 +27,7 @@ from .problems import UNREADABLE, Matrix, Problems, as_rows, primitives, problem
 from .reading import Invalid
 
 
-class Notes(ByValue, Frozen):
+class Notes(ByValue):
     """What was done to the rows on the way in. Notes of parts add up."""
 
     ignored: int = 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen, dataclass, fields
+from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..report.result import frame_like_input
@@ -83,7 +83,7 @@ class RatioSums:
         return UncertainRatio(ratio, math.sqrt(self.n / (self.n - 1) * squares), degrees)
 
 
-class Mean(ByValue, Frozen):
+class Mean(ByValue):
     """Mean of a metric over questions, answers or documents."""
 
     value: float

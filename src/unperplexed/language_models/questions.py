@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
@@ -429,7 +428,7 @@ def _assessment(events: Events, event: str, sampling: Sampling) -> Any:
     return found.advising(PythonLine({"clusters": "clusters"}))
 
 
-class GradedAssessment(JsonResult, Frozen):
+class GradedAssessment(JsonResult):
     """Metrics of questions or graded answers, and the assessment of their probabilities.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``. Made by `assess_questions` and
@@ -480,7 +479,7 @@ class GradedAssessment(JsonResult, Frozen):
         return f"<GradedAssessment of {number_of(self.n, self.what)}>"
 
 
-class PairedMetric(ByValue, Frozen):
+class PairedMetric(ByValue):
     """Mean of a metric for both models, and their difference."""
 
     first: float
@@ -499,7 +498,7 @@ class PairedMetric(ByValue, Frozen):
         return self.interval.low > 0 or self.interval.high < 0
 
 
-class QuestionComparison(JsonResult, Frozen):
+class QuestionComparison(JsonResult):
     """Differences between two models on the same questions, paired by question.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by

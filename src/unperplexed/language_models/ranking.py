@@ -37,7 +37,7 @@ _FOLDS = 5
 """Questions below which kinds of confidences are not compared, as many as the folds of a recalibration."""
 
 
-class Entry(ByValue, Frozen):
+class Entry(ByValue):
     """One model's answers, with one kind of confidence in them."""
 
     model: str
@@ -79,7 +79,7 @@ class Entry(ByValue, Frozen):
         return not (self.auc <= 0.5 or self.auc_interval.low <= 0.5)
 
 
-class ConfidenceDifference(ByValue, Frozen):
+class ConfidenceDifference(ByValue):
     """Difference between two kinds of confidences in the same answers, the first minus the second."""
 
     model: str
@@ -94,7 +94,7 @@ class ConfidenceDifference(ByValue, Frozen):
     area_interval: Interval
 
 
-class Leaderboard(JsonResult, Frozen):
+class Leaderboard(JsonResult):
     """Models and their confidences on graded answers. Made by `leaderboard`; all fields are final."""
 
     entries: tuple[Entry, ...]
@@ -416,7 +416,7 @@ class Kept(NamedTuple):
     """Lowest confidence that is kept."""
 
 
-class RiskCoverage(ByValue, Frozen):
+class RiskCoverage(ByValue):
     """Risk-coverage curve of confidences, and the area under it. Made by `risk_coverage`."""
 
     n: int

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -34,7 +33,7 @@ FEW_DOCUMENTS = 20
 """Documents below which intervals are said to be uncertain."""
 
 
-class Rate(ByValue, Frozen):
+class Rate(ByValue):
     """Log-probability per unit of text: per token, byte, word or document."""
 
     unit: str
@@ -55,7 +54,7 @@ class Rate(ByValue, Frozen):
     bits_interval: Interval
 
 
-class ProfilePoint(ByValue, Frozen):
+class ProfilePoint(ByValue):
     """Generalized mean of one order, over tokens or over documents. Larger is better."""
 
     order: float
@@ -63,7 +62,7 @@ class ProfilePoint(ByValue, Frozen):
     interval: Interval
 
 
-class PositionLoss(ByValue, Frozen):
+class PositionLoss(ByValue):
     """Mean loss of the tokens at some positions of their documents."""
 
     first: int
@@ -77,7 +76,7 @@ class PositionLoss(ByValue, Frozen):
     """Share of the total loss."""
 
 
-class TextAssessment(JsonResult, Frozen):
+class TextAssessment(JsonResult):
     """How probable a model finds texts, with confidence intervals that take documents as clusters.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by
@@ -327,7 +326,7 @@ class PairedDocument(NamedTuple):
         return self.first_bits - self.second_bits
 
 
-class TextComparison(JsonResult, Frozen):
+class TextComparison(JsonResult):
     """Difference between two models in bits per byte on the same texts, paired by document.
 
     ``print`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``. Made by

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.arrays import distinct
-from .._lib.dataclasses import Frozen, dataclass, field, replace
+from .._lib.dataclasses import dataclass, field, replace
 from .._lib.typing import ByValue, Floats, Ints
 from ..statistics.intervals import Interval
 from ..statistics.means import ROBUST
@@ -312,7 +312,7 @@ _STEPS = 2.0**20
 """Log-probabilities are summed as multiples of 1 / this, so that no order of adding changes a digit."""
 
 
-class FrequencyLoss(ByValue, Frozen):
+class FrequencyLoss(ByValue):
     """Mean loss of the tokens that occur about as often in the texts."""
 
     first: int

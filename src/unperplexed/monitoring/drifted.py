@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._lib.dataclasses import Frozen
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.labels import Label
@@ -38,7 +37,7 @@ class Shift(Began):
     """The bin whose share changed most."""
 
 
-class Drift(Watched, Frozen):
+class Drift(Watched):
     """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
-from .._lib.dataclasses import Frozen, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, called
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
@@ -50,7 +50,7 @@ Looks = Literal["one", "many"]
 Assessed = Assessment | DistributionAssessment
 
 
-class Outcome(ByValue, Frozen):
+class Outcome(ByValue):
     """What became of one requirement."""
 
     requirement: str
@@ -73,7 +73,7 @@ class Outcome(ByValue, Frozen):
         return self.words or number(self.value)
 
 
-class Check(JsonResult, Frozen):
+class Check(JsonResult):
     """Which requirements forecasts meet. Made by `check`; ``bool(found)`` is whether they meet all of them.
 
     ``print`` it, or take it as ``.to_json()``, ``.to_markdown()`` for the summary of a job, or ``.to_junit()``.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.arrays import as_columns, at_hand
-from .._lib.dataclasses import Frozen, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
@@ -43,7 +43,7 @@ Events = tuple[Any, ...]
 `PitCounts` of predictive distributions."""
 
 
-class Period(ByValue, Frozen):
+class Period(ByValue):
     """The forecasts of one period."""
 
     name: str
@@ -78,7 +78,7 @@ MOST_PERIODS = 100_000
 """More periods of groups than this are refused."""
 
 
-class History(ByValue, Frozen):
+class History(ByValue):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
 
     A period takes some kilobytes, and with more classes as much for each, however many rows it had. Histories are kept
@@ -605,7 +605,7 @@ def in_periods(time: Any, by: Any) -> dict[str, Any]:
     return {"time": time, **({} if by is None else columns_of(by))}
 
 
-class Predictions(ByValue, Frozen):
+class Predictions(ByValue):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 
     They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file.

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import Frozen
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
@@ -33,7 +32,7 @@ class Impossible(NamedTuple):
     """Groups with such predictions, the most first; () where rows are not grouped."""
 
 
-class Over(ByValue, Frozen):
+class Over(ByValue):
     """An error that is over: it is refuted by the periods after those in which it was seen."""
 
     period: str
@@ -44,7 +43,7 @@ class Over(ByValue, Frozen):
     """The periods after ``until`` together, up to another alarm's beginning."""
 
 
-class OfGroup(ByValue, Frozen):
+class OfGroup(ByValue):
     """A group with an alarm of its own, over time."""
 
     log_evidence: tuple[float, ...]
@@ -83,7 +82,7 @@ _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "
 _OF_NUMBERS = ("first", "last", "rows", "held", "bias", "width")
 
 
-class Monitored(Watched, Frozen):
+class Monitored(Watched):
     """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from .._lib.dataclasses import Frozen
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -22,7 +21,7 @@ from ..scores.rules import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 
 
-class SkillScore(ByValue, Frozen):
+class SkillScore(ByValue):
     """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the reference. Larger is better."""
 
     skill: float
@@ -42,7 +41,7 @@ class SkillScore(ByValue, Frozen):
     """Share of these rows in the forecaster's total score over all rows: which groups the cost comes from."""
 
 
-class GroupSkill(ByValue, Frozen):
+class GroupSkill(ByValue):
     """Skill scores for the rows of one group, or for all rows."""
 
     key: Key
@@ -54,7 +53,7 @@ class GroupSkill(ByValue, Frozen):
     """By the forecaster's name and the rule's."""
 
 
-class Skill(JsonResult, Frozen):
+class Skill(JsonResult):
     """Skill scores against a reference with paired confidence intervals. Made by `skill`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.

@@ -164,7 +164,7 @@ def predicted_by(log_p: Floats) -> Floats:
     return np.asarray(log_p[:, 1] - log_p[:, 0]) if log_p.shape[1] == 2 else log_p
 
 
-class HeldOut(ReadOnlyArrays, Frozen):
+class HeldOut(ReadOnlyArrays):
     """Rows of each fold, recalibrated by the average that was fitted without it (cross-fitted)."""
 
     without: tuple[Weighted, ...] = field(repr=False)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Method = Literal["linear", "logarithmic", "mean"]
 
 
-class HeldOut(ByValue, Frozen):
+class HeldOut(ByValue):
     """How well a fitted pool does on rows that its parameters were not fitted to. Smaller log loss is better."""
 
     log_loss: float
@@ -78,7 +78,7 @@ class HeldOut(ByValue, Frozen):
         return self.interval.low > 0 and not self.significant
 
 
-class Pool(SavedFit, ReadOnlyArrays, Result, Frozen):
+class Pool(SavedFit, ReadOnlyArrays, Result):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 
     ``transform`` applies it to new forecasts, ``save`` and `Pool.load` keep it.

@@ -36,7 +36,7 @@ class Metric(NamedTuple):
 Metric.__getattr__ = ByValue.__getattr__  # type: ignore[attr-defined]  # other names are told ours
 
 
-class Band(ReadOnlyArrays, Frozen):
+class Band(ReadOnlyArrays):
     """Limits of a curve of measured over reported probability, each point by itself."""
 
     reported: Floats

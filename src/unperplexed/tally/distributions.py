@@ -345,7 +345,7 @@ _MOST_CELLS = 1 << 20
 """Cells of a file, whatever it says."""
 
 
-class DistributionTally(ByValue, Result, Frozen):
+class DistributionTally(ByValue, Result):
     """Counts of like forecasts and outcomes of a number: all that an assessment needs, in little space.
 
     Made by `Tally.of` from `Quantiles`, `Samples`, `Distribution` or `PIT`; ``assess(tally)`` assesses it. ``a + b`` is

@@ -462,7 +462,7 @@ def _tail(unit: float, reach: float) -> tuple[Floats, Floats]:
 ExactView = Literal["all-classes", "each-class"]
 
 
-class ClassParameters(ByValue, Frozen):
+class ClassParameters(ByValue):
     """One class of a `TwoClassModel`: a coupled Gaussian likelihood and a factor on it.
 
     Parameters
@@ -503,7 +503,7 @@ class ClassParameters(ByValue, Frozen):
                 raise InputError(f"{name}: must be {rule}, got {value!r}.")
 
 
-class TwoClassAverages(ByValue, Frozen):
+class TwoClassAverages(ByValue):
     """Exact averages of a `TwoClassModel`. Larger is better.
 
     All probabilities are limited as reported ones are before they are averaged.
@@ -540,7 +540,7 @@ class TwoClassAverages(ByValue, Frozen):
         return orientation(self.reported, self.measured)
 
 
-class TwoClassROC(ReadOnlyArrays, Frozen):
+class TwoClassROC(ReadOnlyArrays):
     """Receiver operating characteristic of a `TwoClassModel`; class 1 is the positive one.
 
     One array entry for each threshold, from (0, 0) to (1, 1); between neighbours the curve is straight where thresholds

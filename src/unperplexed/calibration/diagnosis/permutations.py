@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..._lib.dataclasses import Frozen, dataclass, replace
+from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import ByValue, Floats, Ints
 from ...forecasts.labels import Label
 from ...tally.class_sums import RAISED, ClassSums, add_by_class, least_log
@@ -72,7 +72,7 @@ class OutcomeSums:
         return cls(logs, squares, observed, float(raised[0]))
 
 
-class Permutation(ByValue, Frozen):
+class Permutation(ByValue):
     """Columns that look permuted."""
 
     columns: tuple[int, ...]

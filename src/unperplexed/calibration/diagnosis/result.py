@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._lib.dataclasses import Frozen, field
+from ..._lib.dataclasses import field
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
 from ..._lib.typing import ByValue
@@ -26,7 +26,7 @@ HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them,
 """Stands behind each remedy that is fitted."""
 
 
-class Clause(ByValue, Frozen):
+class Clause(ByValue):
     """What is said of an error, or of what was tested, in parts. Sentences are made of clauses, and never read back."""
 
     name: str
@@ -64,7 +64,7 @@ def joined(clauses: Sequence[Clause], end: str = "") -> str:
     return capital("; ".join(each.words for each in clauses) + end)
 
 
-class Advice(ByValue, Frozen):
+class Advice(ByValue):
     """What mends an error, or what to look at."""
 
     text: str
@@ -77,7 +77,7 @@ class Advice(ByValue, Frozen):
         return f"{self.text} {HELD_OUT}" if self.fitted else self.text
 
 
-class Finding(ByValue, Frozen):
+class Finding(ByValue):
     """One thing that is wrong with the forecasts."""
 
     error: str
@@ -124,7 +124,7 @@ class Finding(ByValue, Frozen):
         return explain(self.clause.term)
 
 
-class MendedProbability(ByValue, Frozen):
+class MendedProbability(ByValue):
     """What a predicted probability would be after the findings are mended."""
 
     predicted: float
@@ -135,7 +135,7 @@ NOTABLE_BIAS = 0.5
 """The bias in log-odds that `Detectable.clusters` is about."""
 
 
-class Detectable(ByValue, Frozen):
+class Detectable(ByValue):
     """Errors that this many rows would show with 80% power: at least so large."""
 
     bias: float = math.nan
@@ -148,7 +148,7 @@ class Detectable(ByValue, Frozen):
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
 
 
-class Diagnosis(JsonResult, Frozen):
+class Diagnosis(JsonResult):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 
     clauses: tuple[Clause, ...]

@@ -32,7 +32,7 @@ PARTS = {"month": "%B", "weekday": "%A"}
 """What is also searched of dates, and how it is written."""
 
 
-class Condition(ByValue, Frozen):
+class Condition(ByValue):
     """What a rule asks of one column."""
 
     column: str

@@ -30,7 +30,7 @@ Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
 
 
-class FoundGroup(ByValue, Frozen):
+class FoundGroup(ByValue):
     """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
 
     rule: str
@@ -63,7 +63,7 @@ class FoundGroup(ByValue, Frozen):
     """p-value, adjusted for all rules that were searched."""
 
 
-class Residuals(ByValue, Frozen):
+class Residuals(ByValue):
     """How far outcomes are from the curve that all rows share, in a table by the one or two columns of a rule."""
 
     label: Label | None
@@ -109,7 +109,7 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-class Correction(ByValue, Frozen):
+class Correction(ByValue):
     """What is added to the log-odds of a group's rows."""
 
     conditions: tuple[Condition, ...]
