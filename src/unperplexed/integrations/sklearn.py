@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.dataclasses import Frozen
-from .._lib.errors import InputError, missing, nearest
+from .._lib.errors import InputError, nearest, needed
 from ..assessment.assess import assess
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile, risk_profile
@@ -21,12 +21,10 @@ from ..report.result import Axes, Figure
 from .metrics import LARGER, METRICS, SMALLER, check_settings
 from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
 
-try:
+with needed(__name__, "scikit-learn 1.6 or later", "sklearn"):
     from sklearn.metrics import make_scorer
     from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _num_samples, check_is_fitted
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "scikit-learn 1.6 or later", "sklearn") from error
 
 
 SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))

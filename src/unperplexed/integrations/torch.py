@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Unpack
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, needed
 from ..forecasts.reading import reads
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Rule
 
-try:
+with needed(__name__, "PyTorch", "torch"):
     import torch
     from torch import Tensor, nn
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.integrations.torch needs PyTorch: pip install 'unperplexed[torch]'") from error
 
 
 Reduction = Literal["mean", "sum", "none"]

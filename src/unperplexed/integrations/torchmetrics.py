@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._lib.array_libraries import Torch
-from .._lib.errors import InputError, missing, refuse_former
+from .._lib.errors import InputError, needed, refuse_former
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
@@ -34,12 +34,10 @@ from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
 from .metrics import HEADLINE, REFINEMENT, Scale, check_metrics, check_scale, larger_is_better, named
 
-try:
+with needed(__name__, "PyTorch and torchmetrics", "torch"):
     import torch
     from torch import Tensor
     from torchmetrics import Metric
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "PyTorch and torchmetrics", "torch") from error
 
 
 _SUMS = ("total", "happened", "squared", *MOMENTS)

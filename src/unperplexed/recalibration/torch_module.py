@@ -11,18 +11,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice, missing
+from .._lib.errors import InputError, check_choice, needed
 from ..maps.class_families import BASE_SHARE, IsotonicMap
 from ..maps.classes import ARRAYS, ClassMap, inside
 from ..maps.families import CurveMap
 from ..maps.two import TWO, BinaryMap, probability_of
 from .state import State
 
-try:
+with needed("to_torch", "PyTorch", "torch"):
     import torch
     from torch import Tensor, nn
-except ImportError as error:
-    raise missing("to_torch", "PyTorch", "torch") from error
 
 
 def buffer(values: object) -> Tensor:

@@ -12,19 +12,17 @@ from scipy.special import logsumexp
 
 from .._lib.arrays import floats
 from .._lib.dataclasses import Frozen
-from .._lib.errors import InputError, is_number, missing, rows_text
+from .._lib.errors import InputError, is_number, needed, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.gaussian import MultivariateCoupledGaussian
 from .information import SUM_TOLERANCE
 
-try:
+with needed("CoupledDiscriminantAnalysis", "scikit-learn 1.6 or later", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.model_selection import check_cv
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    raise missing("CoupledDiscriminantAnalysis", "scikit-learn 1.6 or later", "sklearn") from error
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""
