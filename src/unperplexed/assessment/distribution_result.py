@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import field
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -30,7 +30,6 @@ _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
 
 
-@dataclass(frozen=True)
 class Coverage(ByValue):
     """How many outcomes a central interval of the forecasts held."""
 
@@ -51,7 +50,6 @@ class Coverage(ByValue):
         return f"the {self.name}" if self.of_level else self.name
 
 
-@dataclass(frozen=True)
 class Beyond(ByValue):
     """Outcomes beyond a quantile, or outside an interval, that miscalibration makes most numerous."""
 
@@ -61,7 +59,6 @@ class Beyond(ByValue):
     expected: float
 
 
-@dataclass(frozen=True)
 class Threshold(ByValue):
     """The event that the outcome is a class or a higher one, of ordered classes."""
 
@@ -81,7 +78,6 @@ class Threshold(ByValue):
     """p-value of the excess, adjusted for the number of thresholds (Holm)."""
 
 
-@dataclass(frozen=True)
 class PitBars(ReadOnlyArrays):
     """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
 
@@ -105,7 +101,6 @@ class PitBars(ReadOnlyArrays):
         return (self.share < self.low) | (self.share > self.high)
 
 
-@dataclass(frozen=True)
 class QuantileReliability(ReadOnlyArrays):
     """Share of the outcomes at or below each predicted quantile: its level, if forecasts are calibrated."""
 
@@ -116,7 +111,6 @@ class QuantileReliability(ReadOnlyArrays):
     """Confidence limits of each share."""
 
 
-@dataclass(frozen=True)
 class SurprisingForecasts(ReadOnlyArrays):
     """The rows with the largest losses: their outcomes, and median and 80% interval of their forecasts."""
 
@@ -132,8 +126,7 @@ class SurprisingForecasts(ReadOnlyArrays):
     loss: Floats
 
 
-@dataclass(frozen=True, kw_only=True)
-class DistributionAssessment(JsonResult):
+class DistributionAssessment(JsonResult, kw_only=True):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
@@ -265,7 +258,6 @@ class DistributionAssessment(JsonResult):
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 
-@dataclass(frozen=True)
 class DistributionGroup(ByValue):
     """A group of forecasts, such as those of a horizon."""
 
@@ -276,7 +268,6 @@ class DistributionGroup(ByValue):
     """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
-@dataclass(frozen=True)
 class DistributionBreakdown(JsonResult):
     """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
 

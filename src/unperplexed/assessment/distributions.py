@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue, Floats, Ints
@@ -296,7 +296,6 @@ _SCORED = 20_000
 """Rows at most by which the change of the score is told; of more, so many in even steps."""
 
 
-@dataclass(frozen=True)
 class DistributionRemedy(ByValue):
     """Recalibration of predictive distributions, cross-fitted. Made as ``DistributionAssessment.remedy``."""
 

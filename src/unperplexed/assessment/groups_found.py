@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import field
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
@@ -14,13 +13,9 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ..report.result import Figure, JsonResult, pictures
 
 
-@dataclass(frozen=True)
 class Groups(JsonResult):
     """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
 

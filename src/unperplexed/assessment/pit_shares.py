@@ -10,7 +10,7 @@ from itertools import repeat
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.pit_search import PitScored
 from ..calibration.distribution_rows import RowMeans
@@ -35,8 +35,7 @@ _SAME = 1e-9
 """Levels that differ by less are the same."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitShares:
+class PitShares(Frozen, eq=False):
     """Shares of outcomes by their place in their forecasts."""
 
     scored: PitScored

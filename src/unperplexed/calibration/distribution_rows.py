@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
@@ -31,8 +31,7 @@ from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen
 from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
 
-@dataclass(frozen=True, eq=False)
-class RowMeans:
+class RowMeans(Frozen, eq=False):
     """How means over some rows, or over equal rows that were counted together, are taken."""
 
     total: Floats
@@ -121,8 +120,7 @@ _HALF = 0.6744897501960817
 """Normal score of the quartiles: half of calibrated outcomes are between them."""
 
 
-@dataclass(frozen=True, eq=False)
-class DistributionRows:
+class DistributionRows(Frozen, eq=False):
     """Outcomes and forecasts of the rows that are assessed."""
 
     y: Floats

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from ..assessment.assess import assess_tally, parts_for
@@ -36,8 +36,7 @@ _MOST_CLASSES_BY_GROUP = 200
 """Up to so many classes groups of files are diagnosed: each group takes some megabytes then."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Frozen):
     """What is asked of an assessment."""
 
     rows: Input

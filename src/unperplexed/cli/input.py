@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
@@ -45,8 +45,7 @@ _PAIRED = ("compare", "skill", "pool")
 """Commands that choose rows, and say which depend on one another, once they are paired."""
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Frozen):
     """The files of a command, and how rows are read and counted."""
 
     files: Sequence[str]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
@@ -211,7 +211,6 @@ def compare(
     return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(read))
 
 
-@dataclass(frozen=True)
 class ComparisonSettings(PairedSettings):
     """Arguments of `compare` that say how paired rows are compared."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -164,7 +164,6 @@ def _differences(
     return tuple(PairDifferences(*pair, each) for pair, each in judged([found], confidence)[0].items())
 
 
-@dataclass(frozen=True)
 class DistributionComparison(JsonResult, ByValue):
     """Predictive distributions of a number by several forecasters on the same rows. Made by `compare`; all is final.
 

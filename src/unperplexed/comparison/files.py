@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.progress import ahead, progress_bar
@@ -36,8 +35,7 @@ _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
 
-@dataclass(frozen=True)
-class PairingOptions:
+class PairingOptions(Frozen):
     """How rows of several forecasters are matched."""
 
     on: Sequence[str] = ()
@@ -201,17 +199,13 @@ def compared_files(
         for at, (name, paths) in enumerate(files.items()):
             keys = options.keys if at == 0 else options.keys_of_others
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
-            named = partial(_say_of, name, say) if len(files) > 1 else say
-            opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
+            own = say if len(files) == 1 else lambda sentence, name=name: say(f"{name}: {sentence}")
+            opened[name] = ForecastFiles(paths, chosen, reading, report, say=own)
         first = next(iter(opened))
         further = opened[first].further if options.searched else []
         opened[first] = opened[first].with_keys(further)
         rows = _FileRows(opened, options, further)
         return compared(rows.parts, rows.pairing)
-
-
-def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
-    say(f"{name}: {sentence}")
 
 
 class _FileRows:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
@@ -46,7 +45,6 @@ class Against(NamedTuple):
     scores: Floats
 
 
-@dataclass(frozen=True)
 class ScoreSkill(JsonResult):
     """How much better predictive distributions score than a reference. Made by `skill` and `assess`; all is final."""
 

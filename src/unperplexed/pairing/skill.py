@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
@@ -190,7 +190,6 @@ def skill_rules(scores: Sequence[str]) -> list[str]:
     return [rule.name for rule in map(score_named, scores) if rule.proper and not rule.larger_is_better]
 
 
-@dataclass(frozen=True)
 class SkillSettings(PairedSettings):
     """Arguments of `skill` that say how paired rows are scored."""
 
@@ -224,8 +223,7 @@ class SkillSettings(PairedSettings):
             raise InputError(f"reference: {self.reference!r} is the only forecaster; name another to compare with it.")
 
 
-@dataclass(frozen=True)
-class _SkillRows:
+class _SkillRows(Frozen):
     """Scores of paired rows of positive weight, the reference's among them."""
 
     weights: Floats

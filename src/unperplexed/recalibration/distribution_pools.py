@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
@@ -25,8 +25,7 @@ _BLOCK = 2_048
 """Rows at a time, which stay in cache."""
 
 
-@dataclass(frozen=True)
-class DistributionPool:
+class DistributionPool(Frozen):
     """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final."""
 
     method: str

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_whole
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats, Ints
@@ -57,8 +57,7 @@ LEAST = 1e-3
 """Maps that weigh less have no part in the average."""
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(Frozen):
     """How level and spread of forecasts are told to the maps: as in the fit, whose range they do not leave."""
 
     logged: bool
@@ -107,8 +106,7 @@ class Location:
 _ALL = ((-np.inf, -np.inf), (np.inf, np.inf))
 
 
-@dataclass(frozen=True)
-class DistributionMap(Weighed):
+class DistributionMap(Weighed, Frozen):
     """A fitted average of maps, which mends predictive distributions in the form in which they come."""
 
     form: str
@@ -238,8 +236,7 @@ Score = Callable[[Floats, Predictive], Floats]
 """A score of each row, of outcomes and forecasts."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutDistributions:
+class HeldOutDistributions(Frozen, eq=False):
     """Rows of each fold, with the average that was fitted without it (cross-fitted)."""
 
     without: tuple[DistributionMap, ...]

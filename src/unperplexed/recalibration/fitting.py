@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Forecasts
@@ -39,8 +39,7 @@ Chunks = Callable[[], Iterable[Forecasts]]
 _MOST_FOLDS = 100
 
 
-@dataclass(frozen=True)
-class FitSettings:
+class FitSettings(Frozen):
     """How to fit."""
 
     method: str
@@ -161,8 +160,7 @@ MOST_VALUES = 20_000_000
 """Probabilities kept in memory; with more, a random sample of rows is."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassRows(FoldedRows[MapOfClasses]):
+class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     """Rows of more than two classes, one by one."""
 
     known: Known = field(default_factory=dict, repr=False, compare=False)
@@ -224,8 +222,7 @@ FOLDS = 5
 """Parts of the rows that are held out in turn to compare the maps of groups with one map."""
 
 
-@dataclass(frozen=True)
-class GroupRows:
+class GroupRows(Frozen):
     """Rows of positive weight, in the order of their groups."""
 
     labels: tuple[Label | None, ...]
@@ -305,8 +302,7 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
     )
 
 
-@dataclass(frozen=True)
-class GroupMaps:
+class GroupMaps(Frozen):
     """One map for all rows, and maps of groups that change what it gives."""
 
     shared: State
@@ -333,8 +329,7 @@ class GroupMaps:
         return self.own[key].of_log_probabilities(np.log(q)) if key in self.own else q
 
 
-@dataclass(frozen=True)
-class HeldOutGroup:
+class HeldOutGroup(Frozen):
     """Mean log losses of a group on held-out rows, in nats. Smaller is better."""
 
     n_rows: int
@@ -344,8 +339,7 @@ class HeldOutGroup:
     """By the map of the group."""
 
 
-@dataclass(frozen=True)
-class GroupGain:
+class GroupGain(Frozen):
     """Maps of groups compared with one map for all, on held-out rows."""
 
     gain: Gain

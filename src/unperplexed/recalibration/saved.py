@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key
@@ -178,8 +178,7 @@ _KEYS = {"by", "settings", "map", "groups", "gain"}
 _OF_GROUP = {"key", "rows", "log_loss", "log_loss_of_one_map", "map"}
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(Frozen):
     """Fitted maps of groups."""
 
     by: tuple[str, ...]

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
@@ -34,8 +34,7 @@ from .row_filter import key_column
 from .tables import read_batches
 
 
-@dataclass(frozen=True, eq=False)
-class ReadDistributions:
+class ReadDistributions(Frozen, eq=False):
     """Forecasts that are read and checked, with what stands beside them."""
 
     y: Any

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
@@ -32,8 +32,7 @@ MakeOfLevels = Callable[[Floats, AnyFloats, Floats], Predictive]
 """Makes forecasts of levels, the values at them, and outcomes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows(Table):
+class Rows(Table, eq=False):
     """One row for each forecast, on the way from files to forecasts; numbers are outcomes, weights and limits."""
 
     make: Make
@@ -60,8 +59,7 @@ def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
     return Quantiles(levels, values)
 
 
-@dataclass(frozen=True, eq=False)
-class Lines:
+class Lines(Frozen, eq=False):
     """A long table: each line is a level or a member of a forecast."""
 
     table: Table
@@ -78,8 +76,7 @@ class Lines:
     notes: Sequence[Note] = ()
 
 
-@dataclass(frozen=True)
-class OpenFiles:
+class OpenFiles(Frozen):
     """Files that are open, what their columns hold, and how they are read."""
 
     parts: Sequence[Partition]
@@ -199,8 +196,7 @@ _RUN = "\nrun"
 """Name of the column of runs, which no file has."""
 
 
-@dataclass(frozen=True, eq=False)
-class LineRows:
+class LineRows(Frozen, eq=False):
     """Which forecast each line belongs to."""
 
     keys: Sequence[str]

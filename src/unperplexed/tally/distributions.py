@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, is_whole
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue, Floats, Ints
@@ -122,8 +122,7 @@ class Cells(NamedTuple):
 NO_CELLS = Cells(0, np.zeros((N_KEYS, 0), dtype=np.int64), np.zeros((N_SUMS, 0), dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Frozen):
     """Normal scores by which outcomes are told apart: the ends of a form's own cells, or a fixed grid."""
 
     own: tuple[float, ...] | None
@@ -336,7 +335,6 @@ _MOST_CELLS = 1 << 20
 """Cells of a file, whatever it says."""
 
 
-@dataclass(frozen=True)
 class DistributionTally(ByValue, Tagged):
     """Counts of like forecasts and outcomes of a number: all that an assessment needs, in little space.
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.output_files import check_output, write_whole
 from ..report.result import Result
@@ -20,8 +20,7 @@ LONGEST, MOST = 200, 10_000
 UNKNOWN = ("",)
 
 
-@dataclass(frozen=True)
-class Tags:
+class Tags(Frozen):
     """Data sets, models and periods of the rows of a tally; "" stands for rows of which it is not known."""
 
     names: tuple[str, ...] = UNKNOWN

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeGuard, Unpack, overload
 
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import fields
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue
@@ -81,7 +81,6 @@ DEFAULTS: dict[str, Any] = {
 """Of options that are None unless they are given, but for these."""
 
 
-@dataclass(frozen=True)
 class Tally(ByValue, TallyState, Tagged):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 

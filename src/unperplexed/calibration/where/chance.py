@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import beyond
 from .rules import Moments, Pair, RuleMoments, Scores, root
@@ -43,8 +43,7 @@ class Gumbel(NamedTuple):
         return cls(x.mean(axis=-1) - np.euler_gamma * scale, scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Chance:
+class Chance(Frozen, eq=False):
     """Distribution of the largest evidence in four classes of rules: of one or two conditions, by bias or slope."""
 
     each: Gumbel

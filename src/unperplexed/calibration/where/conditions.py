@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass, field, replace
+from ..._lib.dataclasses import Frozen, field, replace
 from ..._lib.errors import InputError
 from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 
@@ -32,7 +32,6 @@ PARTS = {"month": "%B", "weekday": "%A"}
 """What is also searched of dates, and how it is written."""
 
 
-@dataclass(frozen=True)
 class Condition(ByValue):
     """What a rule asks of one column."""
 
@@ -102,8 +101,7 @@ class Condition(ByValue):
         return replace(self, high=to) if end else replace(self, low=to)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+class Column(Frozen, eq=False):
     """A column in bins, and all conditions on it. The first of them, None, is fulfilled by all rows."""
 
     name: str

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
@@ -30,7 +30,6 @@ Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
 
 
-@dataclass(frozen=True)
 class FoundGroup(ByValue):
     """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
 
@@ -64,7 +63,6 @@ class FoundGroup(ByValue):
     """p-value, adjusted for all rules that were searched."""
 
 
-@dataclass(frozen=True)
 class Residuals(ByValue):
     """How far outcomes are from the curve that all rows share, in a table by the one or two columns of a rule."""
 
@@ -111,7 +109,6 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-@dataclass(frozen=True)
 class Correction(ByValue):
     """What is added to the log-odds of a group's rows."""
 
@@ -147,8 +144,7 @@ class Found(NamedTuple):
         return sum((each.of(rows_of(columns, rule), s) for each, rule in both), start=np.zeros_like(s))
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
+class Search(Frozen, eq=False):
     """How an event's rows are searched.
 
     Parameters

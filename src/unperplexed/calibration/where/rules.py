@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import pair_tables
@@ -79,8 +79,7 @@ class SearchedRows(NamedTuple):
         return (loss + fit.value - fit.penalty) / len(self.s)
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
+class Model(Frozen, eq=False):
     """Logistic regression on a curve that all rows share, without a prior, and on groups, with one."""
 
     rows: SearchedRows

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..._lib.arrays import floats
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError, check_choice
 from ..._lib.formatting import number_of
 from ..._lib.typing import Bools, Floats, Ints
@@ -225,8 +225,7 @@ def _merged(low: Floats, high: Floats, impossible: Bools, limits: Limits) -> tup
     return low, high, impossible & ~below & ~above
 
 
-@dataclass(frozen=True, eq=False)
-class Observed:
+class Observed(Frozen, eq=False):
     """Outcomes and forecasts of the rows of which both are known."""
 
     y: Floats

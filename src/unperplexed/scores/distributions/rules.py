@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.arrays import refuse_rows
@@ -203,8 +203,7 @@ def log1p_crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Float
     return crps_rows(np.log1p(y), forecast.at(np.log1p(forecast.numbers)), fair)
 
 
-@dataclass(frozen=True)
-class DistributionScore:
+class DistributionScore(Frozen):
     """A scoring rule of predictive distributions: one value for each row, and what is to be known about it."""
 
     name: str
