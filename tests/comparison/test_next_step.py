@@ -20,7 +20,7 @@ from unperplexed.comparison.next_step import LossDifference
 from unperplexed.scores import log_loss
 from unperplexed.statistics.intervals import Interval
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def forecasters(n=300, seed=0):

@@ -290,9 +290,14 @@ def test_what_needs_outcomes_is_refused_without():
         pool(None, [0.2, 0.7])
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("method", ["logarithmic", pytest.param("linear", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("recalibrate", ["auto", "none"])
+@pytest.mark.parametrize(
+    ("seed", "method", "recalibrate"),
+    [
+        (0, "logarithmic", "auto"),
+        (1, "logarithmic", "none"),
+        *(pytest.param(seed, "linear", each, marks=pytest.mark.slow) for seed, each in ((1, "none"), (2, "auto"))),
+    ],
+)
 def test_what_recalibration_gains_is_not_credited_to_noise(seed, method, recalibrate):
     rng = np.random.default_rng(seed)
     y, a = experts(rng, 1000, (1.5,))

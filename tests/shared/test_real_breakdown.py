@@ -13,7 +13,7 @@ from real_data import DATA, run
 from unperplexed import Tallies, assess, assess_by, tally_files_by
 from unperplexed.assessment.breakdown import with_shrinkage
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 NBA = DATA / "fte_games/nba_games.csv"
 IN_GAME = DATA / "fte_worldcup/world_cup_matches_in_game_men.csv"
@@ -41,17 +41,14 @@ def models():
 def epidemics():
     with np.load(DATA / "flusight_2015_16/KOT.npz") as archive:
         some = np.arange(len(archive["labels"])) % 7 < 4  # 729: with more, maps of 756 coefficients are tried
-        frame = pl.DataFrame({name: archive[name][some] for name in ("location", "horizon")})
+        frame = pl.DataFrame({"location": archive["location"][some]})
         return frame, archive["labels"][some], archive["probs"][some]
 
 
 SETS = {
     "seasons": (games, ["season"]),
-    "teams": (games, ["team1"]),
     "models and prompts": (models, ["model", "prompt"]),
     "locations": (epidemics, ["location"]),
-    "horizons": (epidemics, ["horizon"]),
-    "periods": (matches, ["period"]),
     "matches": (matches, ["season", "team1", "team2"]),
 }
 
