@@ -27,9 +27,8 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 if find_spec("hypothesis"):  # the minimal install has none
     from hypothesis import settings
 
-    # As many as find what a change breaks; .ci/run asks for more by --hypothesis-profile thorough.
+    # As many as find what a change breaks, and always the same.
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=20)
-    settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=30)
     settings.load_profile("fixed")
 
 # Tests on data that is not part of the project are absent, not skipped, where the data is not at hand.

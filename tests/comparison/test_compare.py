@@ -19,7 +19,7 @@ from scipy.special import expit
 from helpers import softmax_forecasts
 from unperplexed import SCORES, InputError, assess, compare, compare_sequentially, diagnose
 from unperplexed.report.numbers import estimate
-from unperplexed.scores import generalized_surprisal, log_loss, row_scores, score_named
+from unperplexed.scores import generalized_surprisal, log_loss, row_scores
 from unperplexed.statistics.intervals import Interval
 
 pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")

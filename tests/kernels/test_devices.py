@@ -336,7 +336,7 @@ def test_shapes_that_are_none(shape):
 
 def test_jax_counts_as_numpy_does(make_jax, rng):
     y, p = softmax_forecasts(rng, 200, 5, dtype="f4")
-    for settings in ({}, {"sample_weight": rng.choice([0, 0.5, 2], 200)}, {"exact_limit": 50, "invalid": "drop"}):
+    for settings in ({}, {"sample_weight": rng.choice([0, 0.5, 2], 200), "exact_limit": 50, "invalid": "drop"}):
         if "invalid" in settings:
             p[[3, 4]] = [[np.nan, 0, 0, 1, 0], [0.5, 0.6, 0.1, 0, 0]]
         same(Tally.of(y, p, **settings), Tally.of(y, make_jax(p), **settings))
