@@ -8,7 +8,7 @@ from scipy.special import expit
 from unperplexed import InputError, Recalibrator, assess, assess_by, check, compare, diagnose, monitor, skill
 from unperplexed.results import GroupRecalibrator
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 N = 1000
 

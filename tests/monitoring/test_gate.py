@@ -12,7 +12,7 @@ from unperplexed import InputError, Tally, assess, check, compare
 from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring.gate import checked
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def forecasts(n, slope=1.0, bias=0.0, seed=0):

@@ -47,9 +47,9 @@ def epidemics():
 
 SETS = {
     "seasons": (games, ["season"]),
-    "models and prompts": (models, ["model", "prompt"]),
+    "models and prompts": (lambda: [each.gather_every(5) for each in models()], ["model", "prompt"]),
     "locations": (epidemics, ["location"]),
-    "matches": (matches, ["season", "team1", "team2"]),
+    "seasons and periods": (matches, ["season", "period"]),
 }
 
 
@@ -120,10 +120,10 @@ def test_language_models_from_parquet(capsys):
     assert not any(group["small"] for group in found["groups"])
     assert found["groups"][0]["key"] == {"model": "Mistral"}
     assert sum(group["n_rows"] for group in found["groups"]) == found["whole"]["n_rows"] == 167_577
-    # Twelve thousand rows a model: there is next to nothing to shrink.
-    frame, y, p = models()
+    # Three thousand rows a model: there is hardly anything to shrink.
+    frame, y, p = (each.gather_every(4) for each in models())
     shrunken = assess_by(y, p, by=frame["model"], shrink=True, resamples=0)
-    assert all(group.shrunken.own_share > 0.99 for group in shrunken.groups)
+    assert all(group.shrunken.own_share > 0.96 for group in shrunken.groups)
 
 
 def test_parts_of_a_file_in_batches_add_up():
