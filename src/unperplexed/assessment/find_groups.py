@@ -28,6 +28,7 @@ from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gather
 from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.state import State
 from ..report.result import frames_as_input
 from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
@@ -108,8 +109,9 @@ def find_groups(
     the root of the rule's variance factor. The shrunken effect is the most likely one given that ``|z|`` exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
-    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
-    than two classes both are its ``"logistic"`` map.
+    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone; its maps are
+    fitted without the fold, and weigh what they do on all rows. With more than two classes both are its ``"logistic"``
+    map.
 
     Examples
     --------
@@ -253,23 +255,24 @@ def _recalibrator(
 def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
     """Measure the gain of correcting the groups, by searches without each fold."""
 
-    def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
-        """By one map of all rows, and with the groups corrected before it."""
-        both = []
-        for each in (rows, _corrected(rows, events, of_events, search.columns)):
-            state = each.some(fitted).state(_settings(rows, search.seed))
-            q = state.of_log_probabilities(each.log_p[held_out])
-            both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
-        return np.stack(both)
+    both = rows, _corrected(rows, events, found, search.columns)
+    states = [each.state(_settings(rows, search.seed)) for each in both]
 
     def held_out(out: Bools) -> Floats:
         without = replace(search, columns=[column.at(~out) for column in search.columns])
         of_events = [without.found(e.rows.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)]
-        return losses(of_events, ~out, out)
+        corrected = _corrected(rows, events, of_events, search.columns)
+        fitted = [each.some(~out).refitted(state) for each, state in zip((rows, corrected), states, strict=True)]
+        return _losses((rows.some(out), corrected.some(out)), fitted)
 
-    every = np.ones(len(rows.truth), dtype=np.bool_)
-    gained = cross_fitted(rows, search.seed, held_out, losses(found, every, every))
+    gained = cross_fitted(rows, search.seed, held_out, _losses(both, states))
     return None if gained is None else gained[0]
+
+
+def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:
+    """Return losses of rows, and of the same rows with the groups corrected, each by its map."""
+    q = [state.of_log_probabilities(rows.log_p) for rows, state in zip(each, states, strict=True)]
+    return -np.log([of[np.arange(len(of)), each[0].truth] for of in q])
 
 
 def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
