@@ -247,9 +247,8 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
-    surplus = dict.fromkeys(scores.pairs, -np.inf)
-    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.q) / chance.n_rows), chance):
-        surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
+    found = scores.strongest(chance.known, len(scores.q) / chance.n_rows)
+    surplus = {pair: float((z**2 / 2 - chance.each.location.T).max()) for pair, z in found}
     return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
 
 

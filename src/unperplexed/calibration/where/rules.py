@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from ...kernels.pair_tables import pair_tables
+from ...kernels.pair_tables import pair_tables, strongest
 from ...maps.cells import Counts, Directions, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
@@ -152,24 +153,33 @@ class RuleMoments(NamedTuple):
         """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
         return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
 
-    def beside(self, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
-        """Return about those beside further functions, (rules, k), in a share of the rows.
+    def packed(self, widths: tuple[Floats, Floats] | None) -> NDArray[np.float32]:
+        """Return variances, third moments and what is fine, tilts and factors of variances: (9, rules)."""
+        wide = widths or (np.ones_like(self.tilt),) * 2
+        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide]).astype(np.float32).reshape(9, -1)
 
-        Parameters
-        ----------
-        f, g : array of shape (..., k)
-            Sums of the information times each function, which are orthonormal, and of that times the log-odds.
-        share : float
-        """
-        (v11, third, fine), (v22, third2, fine2) = (each.times(share) for each in self.kinds)
-        new = v11 - (f * f).sum(axis=-1)
-        fine = fine & (new > _LEAST_NEW * v11)
-        new = np.where(fine, new, 1.0)
-        v12 = self.tilt * v11 - (f * g).sum(axis=-1)
-        new2 = v22 + self.tilt**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
-        fine2 = fine2 & fine & (new2 > _LEAST_NEW * v22)
-        kinds = Moments(new, third, fine), Moments(np.where(fine2, new2, 1.0), third2, fine2)
-        return RuleMoments(kinds, v12 / new)
+
+def beside(known: AnyFloats, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
+    """Return about those moments beside further functions, (rules, k), in a share of the rows, with dependence.
+
+    Parameters
+    ----------
+    known : array of shape (9, ...)
+        Packed.
+    f, g : array of shape (..., k)
+        Sums of the information times each function, which are orthonormal, and of that times the log-odds.
+    share : float
+    """
+    (v11, third, _), (v22, third2, _) = known[:3] * share, known[3:6] * share
+    fine, fine2, old, wide, wide2 = known[[2, 5, 6, 7, 8]].astype(np.float64)
+    new = v11 - (f * f).sum(axis=-1)
+    fine = (fine > 0) & (new > _LEAST_NEW * v11)
+    new = np.where(fine, new, 1.0)
+    v12 = old * v11 - (f * g).sum(axis=-1)
+    new2 = v22 + old**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
+    fine2 = (fine2 > 0) & fine & (new2 > _LEAST_NEW * v22)
+    kinds = Moments(new, third, fine).times(wide), Moments(np.where(fine2, new2, 1.0), third2, fine2).times(wide2)
+    return RuleMoments(kinds, v12 / new)
 
 
 def root(score: AnyFloats, moments: Moments) -> Floats:
@@ -230,22 +240,38 @@ class Scores:
         """Moments of all rules of each pair of columns."""
         return {pair: self.moments(np.moveaxis(p, 2, 0)) for pair, p in self.rule_sums(self._parts, self._some)}
 
-    def about(self, known: Mapping[Pair, RuleMoments], share: float) -> Iterator[Scored]:
-        """Yield bias and slope scores with about the moments that they have, given those of the common curve."""
+    def strongest(self, known: Mapping[Pair, NDArray[np.float32]], share: float) -> Iterator[tuple[Pair, Floats]]:
+        """Yield the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
+
+        By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
+        """
         new = self.x[self._new] * (np.sqrt(np.diag(self._cross)[self._new, None]) * self.information)
-        for pair, p in self.rule_sums(np.vstack([self.scored.T, new, new * self.t]).T):
-            f, g = np.split(p[..., 2:], 2, axis=-1)
-            of = known[pair].beside(f, g, share)
-            yield pair, of, of.scores(p[..., :1], p[..., 1:2])
+        for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
+            a, b = (self.columns[at].sets for at in pair)
+            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
+            if found is None:
+                p = self._of_rules(pair, table)
+                of = beside(known[pair].reshape(9, len(a), len(b)), *np.split(p[..., 2:], 2, axis=-1), share)
+                both = zip(of.scores(p[..., :1], p[..., 1:2]), of.kinds, strict=True)
+                z = (np.abs(root(score[..., 0], kind)) for score, kind in both)
+                found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
+            yield pair, found
 
     def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
+        for pair, table in self.tables(values, rows):
+            yield pair, self._of_rules(pair, table)
+
+    def _of_rules(self, pair: Pair, table: AnyFloats) -> AnyFloats:
+        a, b = (self.columns[at].sets for at in pair)
+        one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
+        return np.asarray(np.matmul(b, one))
+
+    def tables(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
+        """Sum values over the rows in every two bins of each pair of columns."""
         codes = np.stack([column.codes[rows] for column in self.columns])
-        tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
-        for (j, k), table in zip(self.pairs, tables, strict=True):
-            a, b = self.columns[j].sets, self.columns[k].sets
-            one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
-            yield (j, k), np.asarray(np.matmul(b, one))
+        sizes = [column.sets.shape[1] for column in self.columns]
+        return zip(self.pairs, pair_tables(codes, sizes, self.pairs, values), strict=True)
 
     @property
     def n_rules(self) -> int:
