@@ -260,7 +260,9 @@ def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], sea
 
     def held_out(out: Bools) -> Floats:
         without = replace(search, columns=[column.at(~out) for column in search.columns])
-        of_events = [without.found(e.rows.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)]
+        of_events = [
+            without.beside(of.common.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)
+        ]
         corrected = _corrected(rows, events, of_events, search.columns)
         fitted = [each.some(~out).refitted(state) for each, state in zip((rows, corrected), states, strict=True)]
         return _losses((rows.some(out), corrected.some(out)), fitted)

@@ -167,7 +167,7 @@ def _in_clusters(
     rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
     each, share = (scores.r, np.sqrt(scores.variance)), len(rows) / n
     excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each]
-    correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.x), 1), 0, 1))
+    correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.basis), 1), 0, 1))
     signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
     squares = dict.fromkeys(scores.pairs, np.zeros(()))
     for some in _blocks(len(rows), samples):

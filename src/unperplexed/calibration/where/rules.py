@@ -20,7 +20,7 @@ from ...kernels.pair_tables import pair_tables, strongest
 from ...maps.cells import Counts, Directions, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
-from ..diagnosis.gate import columns, orthonormal
+from ..diagnosis.gate import CELLS, columns, orthonormal
 from .conditions import Column
 
 LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5.0, 0.5, 0.1
@@ -53,6 +53,8 @@ class SearchedRows(NamedTuple):
     cluster: Ints | None = None
     """Number of each row's cluster, from 0."""
     weighted: bool = False
+    coarse: bool = False
+    """Whether fits to many rows may end with narrow cells of them."""
 
     @classmethod
     def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
@@ -67,10 +69,29 @@ class SearchedRows(NamedTuple):
         return SearchedRows.of(self.s[rows], self.y[rows], self.w[rows] if self.weighted else None, cluster)
 
     def fitted(self, basis: Floats, common: int) -> Fit:
-        """Fit coefficients of functions, one a row, of which so many have no prior."""
+        """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
         names = [str(at) for at in range(len(basis))]
         sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
-        return fitted_cells(Directions(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
+        start = None
+        if len(self.s) > _MOMENT_ROWS:
+            counts, means = self._in_cells(basis, common)
+            fit = fitted_cells(Directions(counts, names, directions=means), Prior(sd))
+            if self.coarse:
+                return fit
+            start = fit.theta
+        rows = Counts(self.s, self.w, self.w * self.y)
+        return fitted_cells(Directions(rows, names, directions=basis), Prior(sd), start)
+
+    def _in_cells(self, basis: Floats, common: int) -> tuple[Counts, Floats]:
+        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions."""
+        cell = np.round((self.s - self.s.min()) * CELLS).astype(np.int64)
+        for group in basis[common:]:
+            there = np.bincount(cell) > 0
+            cell = 2 * (np.cumsum(there) - 1)[cell] + (group != 0)
+        total = np.bincount(cell, self.w)
+        there = total > 0
+        s, positive, *x = (np.bincount(cell, self.w * each)[there] for each in (self.s, self.y, *basis))
+        return Counts(s / total[there], total[there], positive), np.stack(x) / total[there]
 
     @property
     def error(self) -> float:
@@ -99,6 +120,10 @@ class Model:
         few = math.inf if rows.cluster is None else int(rows.cluster.max()) // _CLUSTERS_EACH
         curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / _INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
+
+    def at(self, rows: Bools) -> Model:
+        """Return it for some of the rows, to which it is fitted coarsely: the curve's functions stay."""
+        return Model(self.rows.at(rows)._replace(coarse=True), self.basis[:, rows], self.common)
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
@@ -195,10 +220,6 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
-Scored = tuple[Pair, RuleMoments, tuple[AnyFloats, AnyFloats]]
-"""Moments, and bias and slope scores, of all rules of two columns."""
-
-
 class Scores:
     """Scores of rules against a model, with their known moments after projection on the model's functions.
 
@@ -211,10 +232,13 @@ class Scores:
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
-        w, v = self.rows.w, self.q * (1 - self.q)
-        self.information, self.variance = w * v, w * w * v
-        self.x = product(Factored(definite(product(model.basis * self.information, model.basis.T))).back, model.basis)
-        self._cross = product(self.x * self.variance, self.x.T)
+        w, v, self.basis = self.rows.w, self.q * (1 - self.q), model.basis
+        self.information = w * v
+        self.variance = w * self.information if self.rows.weighted else self.information
+        known = product(model.basis * self.information, model.basis.T)
+        self._back = Factored(definite(known)).back
+        weighted = product(model.basis * self.variance, model.basis.T) if self.rows.weighted else known
+        self._cross = self._back @ weighted @ self._back.T
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (self.rows.y - self.q)[None])[0]
         self.scored = np.stack([self.r, self.r * self.t], axis=1)
@@ -222,11 +246,15 @@ class Scores:
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
 
+    def x(self, rows: Ints | slice = slice(None)) -> Floats:
+        """Functions of the model that are orthonormal by information, one a row."""
+        return product(self._back, self.basis[:, rows])
+
     @cached_property
     def _parts(self) -> Floats:
         """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
         some = self._some
-        v, t, x, w, q = self.variance[some], self.t[some], self.x[:, some], self.rows.w[some], self.q[some]
+        v, t, x, w, q = self.variance[some], self.t[some], self.x(some), self.rows.w[some], self.q[some]
         c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
         plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
         every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
@@ -245,7 +273,8 @@ class Scores:
 
         By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
         """
-        new = self.x[self._new] * (np.sqrt(np.diag(self._cross)[self._new, None]) * self.information)
+        new = product(self._back[self._new], self.basis)
+        new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
         for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
             a, b = (self.columns[at].sets for at in pair)
             found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
@@ -282,7 +311,7 @@ class Scores:
 
     def moments(self, p: AnyFloats) -> RuleMoments:
         """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
-        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.x), *p.shape[1:]))
+        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.basis), *p.shape[1:]))
         new = v11 / np.maximum(p[1], 1e-300)
         large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.t))) & (p[1] >= LEAST_INFORMATION)
         fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
@@ -309,8 +338,8 @@ class Scores:
 
     def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self.x[:, rows]
-        return np.asarray(r - product(product(r, x.T) / share, x * self.information[rows]))
+        x = self.x(rows)
+        return np.asarray(r - product(product(r, x.T) / share, x) * self.information[rows])
 
     def scores(
         self, values: AnyFloats, rows: Ints | slice = slice(None)
