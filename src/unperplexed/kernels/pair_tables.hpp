@@ -256,9 +256,10 @@ DISPATCHED void find_strongest(const Rules& of, const double* table, Index funct
                 const double wide = kept(7 + slope), variance = (slope ? left2 : left) * wide;
                 const double third = share * wide * kept(slope ? 4 : 1), score = slope ? x[1] - tilt * x[0] : x[0];
                 double& best = out[2 * slope + (i && j)];
+                // Below 0 a root is up to sqrt(2) times the score in standard errors, else at most as large.
+                if (score * score * (third * score < 0 ? 2.001 : 1.001) <= best * best * variance) continue;
                 const double a = std::abs(third) < 1e-9 * variance ? 1e-9 : third / variance;
-                const double u = std::max(a * score / variance, -1 + 1e-12), z = std::abs(score) / std::sqrt(variance);
-                if (z * (u < 0 ? 1.4143 : 1.0001) <= best) continue;
+                const double u = std::max(a * score / variance, -1 + 1e-12);
                 const double h = std::abs(u) < 1e-4 ? u * u / 2 : (1 + u) * std::log1p(u) - u;
                 best = std::max(best, std::sqrt(2 * variance / (a * a) * h));
             }

@@ -179,9 +179,9 @@ class Search:
         level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
         while True:
             scores = Scores(self.columns, model)
-            if chance is not None and len(scores.pairs) > _PAIRS:
-                scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
+            if len(scores.pairs) > _PAIRS:
+                scores.pairs = _promising(scores, chance)
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
             if clearest is None:
@@ -254,9 +254,10 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
-    found = scores.strongest(chance.known, len(scores.q) / chance.n_rows)
-    surplus = {pair: float((z**2 / 2 - chance.each.location.T).max()) for pair, z in found}
-    return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
+    pairs, z = zip(*scores.strongest(chance.known, len(scores.q) / chance.n_rows), strict=True)
+    surplus = evidence(np.array(z)) - chance.each.location.T
+    order, least = surplus.max(axis=(1, 2)).argsort(), (surplus / chance.each.scale.T).max(axis=(1, 2)).argmax()
+    return sorted(pairs[at] for at in {*order[-_PAIRS:].tolist(), int(least)})
 
 
 def _largest(scores: Scores, chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:

@@ -27,8 +27,9 @@ LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5
 """What a rule needs: rows, their share of all, information, at most such a share of all information, and what is left
 of its own information beside the functions that were fitted."""
 
-_MOMENT_ROWS = 100_000
-"""Rows of which the known variances are taken; of more rows a random sample."""
+_MOMENT_ROWS, _CELL_ROWS = 100_000, 20_000
+"""Rows of which the known variances are taken, of more rows a random sample; and rows beyond which fits begin, or end,
+with narrow cells of them."""
 
 Pair = tuple[int, int]
 """Places of two columns."""
@@ -73,7 +74,7 @@ class SearchedRows(NamedTuple):
         names = [str(at) for at in range(len(basis))]
         sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
         start = None
-        if len(self.s) > _MOMENT_ROWS:
+        if len(self.s) > _CELL_ROWS:
             counts, means = self._in_cells(basis, common)
             fit = fitted_cells(Directions(counts, names, directions=means), Prior(sd))
             if self.coarse:
@@ -329,10 +330,11 @@ class Scores:
 
         With weights, rows count by them in the fit, and by their squares in variances.
         """
-        f, g = of[:2]
-        mf, mg = (
-            np.tensordot(self._cross, each, 1) - 2 * squared for each, squared in zip((f, g), of[-2:], strict=True)
-        )
+        f, g, mf, mg = *of[:2], *-of[:2]
+        if self.rows.weighted:
+            mf, mg = (
+                np.tensordot(self._cross, each, 1) + 2 * squared for each, squared in zip((f, g), -of[2:], strict=True)
+            )
         both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
         return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
 
