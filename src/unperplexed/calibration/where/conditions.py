@@ -237,6 +237,9 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
     values : array of shape (n,)
         Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these.
     """
+    if values.dtype == np.float64 and not (np.abs(values) > _LARGEST).any():
+        yield _of_numbers(Column(name, values))
+        return
     series = _series(values)
     if not series.dtype.is_numeric() and not series.dtype.is_temporal():
         yield _of_categories(name, series.cast(pl.String))

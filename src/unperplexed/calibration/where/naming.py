@@ -337,7 +337,9 @@ def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
-            other = replace(model, basis=np.insert(np.delete(model.basis, place, 0), place, inside, 0))
+            basis = model.basis.copy()
+            basis[place] = inside
+            other = replace(model, basis=basis)
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
                 model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break

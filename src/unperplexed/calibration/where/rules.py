@@ -221,6 +221,12 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
+def _products(basis: Floats, of_rows: Floats) -> Floats:
+    """Sum products of functions over weighted rows, in parts that stay in cache."""
+    parts = (slice(first, first + _CELL_ROWS) for first in range(0, len(of_rows), _CELL_ROWS))
+    return np.sum([product(basis[:, part] * of_rows[part], basis[:, part].T) for part in parts], axis=0)
+
+
 class Scores:
     """Scores of rules against a model, with their known moments after projection on the model's functions.
 
@@ -236,9 +242,9 @@ class Scores:
         w, v, self.basis = self.rows.w, self.q * (1 - self.q), model.basis
         self.information = w * v
         self.variance = w * self.information if self.rows.weighted else self.information
-        known = product(model.basis * self.information, model.basis.T)
+        known = _products(model.basis, self.information)
         self._back = Factored(definite(known)).back
-        weighted = product(model.basis * self.variance, model.basis.T) if self.rows.weighted else known
+        weighted = _products(model.basis, self.variance) if self.rows.weighted else known
         self._cross = self._back @ weighted @ self._back.T
         self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (self.rows.y - self.q)[None])[0]
@@ -247,15 +253,12 @@ class Scores:
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
 
-    def x(self, rows: Ints | slice = slice(None)) -> Floats:
-        """Functions of the model that are orthonormal by information, one a row."""
-        return product(self._back, self.basis[:, rows])
-
     @cached_property
     def _parts(self) -> Floats:
         """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
         some = self._some
-        v, t, x, w, q = self.variance[some], self.t[some], self.x(some), self.rows.w[some], self.q[some]
+        v, t, x, w, q = self.variance[some], self.t[some], self.basis[:, some], self.rows.w[some], self.q[some]
+        x = product(self._back, x)
         c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
         plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
         every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
@@ -340,8 +343,8 @@ class Scores:
 
     def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self.x(rows)
-        return np.asarray(r - product(product(r, x.T) / share, x) * self.information[rows])
+        x = self.basis[:, rows]
+        return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
 
     def scores(
         self, values: AnyFloats, rows: Ints | slice = slice(None)
