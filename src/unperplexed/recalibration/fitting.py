@@ -221,6 +221,9 @@ FEWEST_ROWS_OF_GROUP = 20
 FOLDS = 5
 """Parts of the rows that are held out in turn to compare the maps of groups with one map."""
 
+_LEAST_KEPT = 0.01
+"""Weight of a map that is fitted again."""
+
 
 class GroupRows(Frozen):
     """Rows of positive weight, in the order of their groups."""
@@ -270,6 +273,12 @@ class GroupRows(Frozen):
         """Fit maps to the rows, of whatever group."""
         found = state_of_forecasts(self.forecasts(), settings)
         return replace(found, facts=replace(found.facts, labels=self.labels))
+
+    def refitted(self, state: State) -> State:
+        """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
+        forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
+        rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
+        return replace(state, maps=rows.fit(some, None, None))
 
 
 def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:

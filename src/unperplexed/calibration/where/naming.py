@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from ...statistics.intervals import wilson
 from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
+from .rules import MOST_SHARE, Model, Pair, Scores, SearchedRows, root
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -137,6 +137,8 @@ class Found(NamedTuple):
     """Of the clearest rule: is any group wrong?"""
     detectable: float
     """Bias in a tenth of the rows that is found with a probability of 80%."""
+    common: Model
+    """The curve that all rows share."""
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
@@ -165,13 +167,17 @@ class Search(Frozen, eq=False):
 
     def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
-        common = model = Model.of(rows)
+        return self.beside(Model.of(rows), label, chance)
+
+    def beside(self, common: Model, label: Label | None, chance: Chance | None) -> Found:
+        """Name groups in which forecasts are wrong beyond a curve that all rows share."""
+        rows, model = common.rows, common
         level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
         while True:
             scores = Scores(self.columns, model)
-            if chance is not None and len(scores.pairs) > _PAIRS:
-                scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
+            if len(scores.pairs) > _PAIRS:
+                scores.pairs = _promising(scores, chance)
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
             if clearest is None:
@@ -191,7 +197,9 @@ class Search(Frozen, eq=False):
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
-        return Found(groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable))
+        return Found(
+            groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable), common
+        )
 
     def _groups(
         self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
@@ -229,8 +237,7 @@ def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
 def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
     """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
     best, most, least = None, 0.0, 1.0
-    found = ((pair, scores.of[pair], both) for pair, both in scores.scores(scores.scored))
-    for pair, slope, two, at, wide, z in _largest(found, chance):
+    for pair, slope, two, at, wide, z in _largest(scores, chance):
         x = float(evidence(np.array(z)))
         adjusted = float(chance.adjusted(np.array(x), two, slope))
         surplus = max(x - float(chance.each.location[two, slope]), 1e-9)
@@ -243,21 +250,21 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
-    surplus = dict.fromkeys(scores.pairs, -np.inf)
-    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.q) / chance.n_rows), chance):
-        surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
-    return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
+    pairs, z = zip(*scores.strongest(chance.known, len(scores.q) / chance.n_rows), strict=True)
+    surplus = evidence(np.array(z)) - chance.each.location.T
+    order, least = surplus.max(axis=(1, 2)).argsort(), (surplus / chance.each.scale.T).max(axis=(1, 2)).argmax()
+    return sorted(pairs[at] for at in {*order[-_PAIRS:].tolist(), int(least)})
 
 
-def _largest(found: Iterable[Scored], chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
+def _largest(scores: Scores, chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
     """Yield the largest |root| of each pair of columns, by bias or slope and by one or two conditions.
 
     With the place of its rule, and the factor of the variance for dependence.
     """
-    for pair, of, both in found:
-        for slope, score in enumerate(both):
+    for pair, both in scores.scores(scores.scored):
+        for slope, (score, moments) in enumerate(zip(both, scores.of[pair].kinds, strict=True)):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
-            z = np.abs(root(score[..., 0], of.kinds[slope].times(wide)))
+            z = np.abs(root(score[..., 0], moments.times(wide)))
             for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
                 if z[part].size:
                     row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])
@@ -326,7 +333,9 @@ def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
-            other = replace(model, basis=np.insert(np.delete(model.basis, place, 0), place, inside, 0))
+            basis = model.basis.copy()
+            basis[place] = inside
+            other = replace(model, basis=basis)
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
                 model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break
