@@ -3,7 +3,7 @@
 import gc
 import os
 import pickle
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +16,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from unperplexed.assessment import settings as assessment_settings
 from unperplexed.kernels.compiled import kernel
 from unperplexed.recalibration import fitting
 
@@ -109,6 +110,20 @@ def equal_rows_are_fitted_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "average", kept)
+        yield
+
+
+@pytest.fixture(scope="module")
+def fewer_samples():
+    """Intervals are of at most 40 samples: for laws of what is said, and not of how often these hold the truth."""
+    usual = assessment_settings.checked_sampling
+
+    def few(*given):
+        sampling = usual(*given)
+        return replace(sampling, resamples=min(sampling.resamples, 40))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assessment_settings, "checked_sampling", few)
         yield
 
 
