@@ -114,12 +114,12 @@ def equal_rows_are_fitted_once():
 
 
 @pytest.fixture(scope="module")
-def fewer_samples():
-    """Intervals are of at most 40 samples: for laws of what is said, and not of how often these hold the truth."""
-    usual = assessment_settings.checked_sampling
+def few_samples():
+    """Intervals are made of 40 samples each in a module: for laws of what is read, paired and shown."""
+    checked = assessment_settings.checked_sampling
 
-    def few(*given):
-        sampling = usual(*given)
+    def few(*settings):
+        sampling = checked(*settings)
         return replace(sampling, resamples=min(sampling.resamples, 40))
 
     with pytest.MonkeyPatch.context() as patch:
