@@ -7,7 +7,7 @@ import pytest
 from one_figure import hold_together
 from real_data import DATA, flusight, npz
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def games(name, by, least):
