@@ -29,8 +29,6 @@ from unperplexed.calibration.estimators import isotonic
 from unperplexed.forecasts.reading import Reading, RowReading
 from unperplexed.results import Assessment
 
-pytestmark = pytest.mark.usefixtures("few_samples")
-
 HOSTILE = "</pre><b>"
 
 

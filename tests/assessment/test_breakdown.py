@@ -20,7 +20,7 @@ from unperplexed.forecasts.reading import AssessedReading
 from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
 
 
 @pytest.fixture

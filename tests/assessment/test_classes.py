@@ -18,8 +18,6 @@ from unperplexed.statistics import generalized_mean
 from unperplexed.tally.tally import EXACT_LIMIT
 from unperplexed.theory import ClassParameters, TwoClassModel
 
-pytestmark = pytest.mark.usefixtures("few_samples")
-
 EACH = {"view": "each-class"}
 PARTS = ("classes", "predictions")
 

@@ -9,8 +9,6 @@ import pytest
 
 from unperplexed.cli.parser import main
 
-pytestmark = pytest.mark.usefixtures("few_samples")
-
 RNG = np.random.default_rng(40)
 LEADS = ("120 h", "24 h", "48 h")
 

@@ -12,7 +12,7 @@ from printed import unfolded
 from unperplexed import Recalibrator, Tally
 from unperplexed.cli import main
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
 
 
 def write(path, columns, outcomes, n=60, seed=46):

@@ -20,7 +20,7 @@ from unperplexed.cli import main as unperplexed_main
 from unperplexed.cli.outputs import Outputs
 from unperplexed.cli.parser import main
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
 
 ROWS = "y,p\n" + "1,0.75\n0,0.25\n1,0.5\n" * 5
 

@@ -31,8 +31,6 @@ from unperplexed import InputError, assess, risk_profile
 from unperplexed.integrations.sklearn import SCORERS, AssessmentDisplay, RiskProfileDisplay, scorer, scorers
 from unperplexed.scores.functions import mean_score
 
-pytestmark = pytest.mark.usefixtures("few_samples")
-
 ORDER = {"neg_power_score": {"r": -0.5}, "neg_generalized_surprisal": {"r": 0.5}}
 
 
