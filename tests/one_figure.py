@@ -32,9 +32,6 @@ MET = ("--require", "rows > 0", "--confidence", 0.95)
 REQUIRED = ("--require", "slope > -9", "--confidence", "none")
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
-FEW_REPLICATES = ("--resamples", 0)
-"""Replicates are for the intervals of calibrated averages, which no label here is of."""
-
 
 class Figures:
     """Numbers by label, and which command gave each."""
@@ -101,7 +98,6 @@ class Commands:
         self.options += ["--weight", "heft"] if "heft" in frame.columns else []
 
     def text(self, command, *more, files=("rows.csv",)):
-        more = (*more, *FEW_REPLICATES) if command == "assess" else more
         words = [command, *(str(self.folder / file) for file in files), *self.options, *map(str, more)]
         assert main(words) in ((0, 1) if command == "monitor" else (0,)), self.capsys.readouterr()
         return " ".join(self.capsys.readouterr().out.split())

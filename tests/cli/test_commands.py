@@ -76,8 +76,6 @@ def test_assess_prints_the_assessment(forecasts, capsys):
 
 
 SETTINGS = [
-    ([], {}),
-    (["--floor", "0.05"], {"floor": 0.05}),
     (["--floor", "0.05", "0.95"], {"floor": (0.05, 0.95)}),
     (["--measured", "equal-population:bins=7"], {"measured": "equal-population:bins=7"}),
     (["--view", "top-label"], {"view": "top-label"}),

@@ -30,7 +30,7 @@ def many_labels(folder):
 def one_long_line(folder):
     path = folder / "f.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(b'{"y": "' + b"a" * (200 << 20))
+        file.write(b'{"y": "' + b"a" * (100 << 20))
     return path, "line 1 begins a record of more than"
 
 
@@ -51,7 +51,7 @@ def many_values_of_a_log(folder):
 def one_long_field(folder):
     path = folder / "f.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(b'y,p\n"' + b"a\n" * (100 << 20))
+        file.write(b'y,p\n"' + b"a\n" * (50 << 20))
     return path, "line 2 begins a record of more than"
 
 

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 from one_figure import Figures, N, hold_temperatures, hold_together
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def with_columns(rng, columns, clusters, weights):

@@ -1,7 +1,9 @@
 """The command where: the groups of find_groups, and what it refuses."""
 
 import inspect
+import io
 import json
+from contextlib import redirect_stdout
 
 import numpy as np
 import polars as pl
@@ -44,32 +46,35 @@ def days(rng, n):
     return (np.datetime64("2024-01-01") + rng.integers(0, 400, n)).astype(str).tolist()
 
 
-def test_json_is_that_of_python_and_the_text_names_the_group(scores, tmp_path, capsys):
-    path, frame = scores
-    page, numbers, picture = (tmp_path / name for name in ("page.html", "groups.json", "groups.svg"))
-    among = ["age", "sex", "seen"]
-    words = ["where", str(path), "--truth", "ill", "--prob", "p", "--among", *among, "--clusters", "none"]
-    assert main([*words, "--json", str(numbers), "--report", str(page), "--plot", str(picture)]) == 0
-    out, _ = capsys.readouterr()
-    found = find_groups(frame["ill"], frame["p"], among=frame.select(among), clusters=None)
-    mine, theirs = json.loads(numbers.read_text()), json.loads(found.to_json())
-    assert mine["items"] == theirs["items"]
-    assert mine["columns"] == ["age", "sex", "seen", "month of seen", "weekday of seen"]
-    assert mine["gain"] == theirs["gain"]
-    assert "<svg" in picture.read_text()
-    rule = found.items[0].rule
+@pytest.fixture(scope="module")
+def told(scores):
+    """What the command prints, in a folder with its outputs."""
+    folder, printed = scores[0].parent, io.StringIO()
+    outputs = {"--json": "groups.json", "--report": "page.html", "--plot": "groups.svg", "-o": "map.json"}
+    words = ["where", str(scores[0]), "--truth", "ill", "--prob", "p", "--among", "age", "seen", "--clusters", "none"]
+    with redirect_stdout(printed):
+        assert main(words + [word for flag, name in outputs.items() for word in (flag, str(folder / name))]) == 0
+    return printed.getvalue(), folder
+
+
+def test_json_is_that_of_python_and_the_text_names_the_group(told, theirs):
+    out, folder = told
+    mine, expected = json.loads((folder / "groups.json").read_text()), json.loads(theirs.to_json())
+    assert mine["items"] == expected["items"]
+    assert mine["columns"] == ["age", "seen", "month of seen", "weekday of seen"]
+    assert mine["gain"] == expected["gain"]
+    assert "<svg" in (folder / "groups.svg").read_text()
+    rule = theirs.items[0].rule
     assert rule.startswith("age >= ")
     assert "Wrong in 1 group of rows, beyond the error that all rows share (p < 0.001)." in out
     assert rule in out
-    assert rule.replace(">", "&gt;") in page.read_text()
+    assert rule.replace(">", "&gt;") in (folder / "page.html").read_text()
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_new_rows_are_corrected_as_in_python(scores, theirs, tmp_path, capsys):
+def test_new_rows_are_corrected_as_in_python(scores, told, theirs, tmp_path, capsys):
     path, frame = scores
-    made, new = str(tmp_path / "groups.json"), str(tmp_path / "new.csv")
-    words = [str(path), "--truth", "ill", "--prob", "p", "--among", "age", "seen", "--clusters", "none", "-q"]
-    assert main(["where", *words, "-o", made]) == 0
+    made, new = str(told[1] / "map.json"), str(tmp_path / "new.csv")
     assert main(["recalibrate", str(path), "--apply", made, "--as", "*_cal", "-o", new]) == 0
     assert "1,500 rows recalibrated, column p_cal" in capsys.readouterr().out
     corrected = theirs.recalibrator()

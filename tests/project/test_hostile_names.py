@@ -17,7 +17,7 @@ from unperplexed.describe.comparison_tables import scores_table
 from unperplexed.describe.groups import groups_chart
 from unperplexed.report.document import command_lines
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 NAMES = [
     "a (mean prediction 1%).",

@@ -16,8 +16,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "breast_cancer.csv"
 def test_the_main_job(tmp_path, capsys):
     numbers, picture, report = tmp_path / "a.json", tmp_path / "a.png", tmp_path / "a.html"
     columns = ["--truth", "diagnosis", "--prob", "malignant"]
-    assert main(["assess", str(EXAMPLE), *columns, "--json", str(numbers), "--plot", str(picture)]) == 0
-    assert main(["assess", str(EXAMPLE), *columns, "--report", str(report)]) == 0
+    outputs = "--json", str(numbers), "--plot", str(picture), "--report", str(report)
+    assert main(["assess", str(EXAMPLE), *columns, *outputs]) == 0
     assert report.read_text("utf-8").startswith("<!doctype html>")
     assert "569 forecasts of 2 classes (benign, malignant)" in capsys.readouterr().out
     assert json.loads(numbers.read_text())["prediction_accuracy"] > 0.9
