@@ -101,7 +101,7 @@ WIDER = {
 def test_cells_within_tolerance_of_exact(name):
     """SPEC section 5: means of orders -3..3 within 1e-5; measured within 1e-4 or a tenth of a standard error."""
     y, p = SETS[name]()
-    if name == "lenet":  # a hundred classes, none of them sharp: most cells, and enough of them in half the rows
+    if name in ("lenet", "densenet"):  # a hundred classes: most cells, and enough of them in half the rows
         y, p = y[:5000], p[:5000]
     if name == "4Sight":  # its highest probability comes in two spellings: see the test below
         p = p.round(9)
@@ -117,7 +117,7 @@ def test_cells_within_tolerance_of_exact(name):
     for measured in ESTIMATORS:
         a, b = (np.array(measured_figures(tally, measured)) for tally in (exact, cells))
         if (np.abs(a - b) > 1e-4).any():
-            draws = draws or [*resamples(y, p, 30 if p.size < 500_000 else 10)]
+            draws = draws or [*resamples(y, p, 20 if p.size < 100_000 else 10)]
             standard_error = np.std([measured_figures(tally, measured) for tally in draws], axis=0)
             tolerance = np.maximum(1e-4, standard_error * WIDER.get((name, measured), 0.1))
             assert (np.abs(a - b) <= tolerance).all(), (measured, a - b, tolerance)
