@@ -117,7 +117,7 @@ def test_cells_within_tolerance_of_exact(name):
     for measured in ESTIMATORS:
         a, b = (np.array(measured_figures(tally, measured)) for tally in (exact, cells))
         if (np.abs(a - b) > 1e-4).any():
-            draws = draws or [*resamples(y, p, 20 if p.size < 100_000 else 10)]
+            draws = draws or [*resamples(y, p, 30 if p.size < 500_000 else 10)]
             standard_error = np.std([measured_figures(tally, measured) for tally in draws], axis=0)
             tolerance = np.maximum(1e-4, standard_error * WIDER.get((name, measured), 0.1))
             assert (np.abs(a - b) <= tolerance).all(), (measured, a - b, tolerance)
