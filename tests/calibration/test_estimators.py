@@ -251,7 +251,7 @@ def counted():
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_perfect_forecasts_approach_divergence_and_slope_1(counted, name):
     errors = []
-    for n in (2_000, 100_000):
+    for n in (2_000, 200_000):
         result = assess(counted(5, n, 3, 1.5), measured=name)
         errors.append(max(abs(result.averages_slope - 1), abs(result.divergence_probability - 1)))
     assert errors[1] < 0.02

@@ -101,7 +101,7 @@ WIDER = {
 def test_cells_within_tolerance_of_exact(name):
     """SPEC section 5: means of orders -3..3 within 1e-5; measured within 1e-4 or a tenth of a standard error."""
     y, p = SETS[name]()
-    if name == "lenet":  # a hundred classes, none of them sharp: most cells, and enough of them in half the rows
+    if name in ("lenet", "densenet"):  # a hundred classes: most cells, and enough of them in half the rows
         y, p = y[:5000], p[:5000]
     if name == "4Sight":  # its highest probability comes in two spellings: see the test below
         p = p.round(9)

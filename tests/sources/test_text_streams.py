@@ -36,9 +36,9 @@ def counted(path, **options):
     return replace(tally, sources={}).to_bytes()
 
 
-@pytest.fixture
-def plain(tmp_path):
-    path = tmp_path / "plain.csv"
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plain") / "plain.csv"
     path.write_bytes(TEXT.encode())
     return counted(path)
 
@@ -82,8 +82,7 @@ def test_what_is_no_stream_behind_one_does_not_end_it_silently(tmp_path, either,
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "UTF8"])
-@pytest.mark.parametrize("text", ["csv", "jsonl"])
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(("text", "suffix"), [("csv", ""), ("jsonl", ".gz")])
 def test_text_of_any_encoding_gives_the_same(tmp_path, either, plain, encoding, text, suffix):
     data = (TEXT if text == "csv" else OBJECTS).encode(encoding)
     path = tmp_path / f"f.{text}{suffix}"

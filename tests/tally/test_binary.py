@@ -54,7 +54,7 @@ class TestCounts:
         w = rng.integers(0, 5, N) / 4 if weighted else None  # whose sums are exact
         settings = {"labels": (0, 1), "exact_limit": LIMITS[limit]}
         whole = Tally.of(y, p, sample_weight=w, **settings)
-        for _ in range(3):
+        for _ in range(2):
             pieces = np.array_split(rng.permutation(N), 7)
             parts = [Tally.of(y[i], p[i], sample_weight=None if w is None else w[i], **settings) for i in pieces]
             total = sum(parts, Tally())

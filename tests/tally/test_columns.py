@@ -55,7 +55,7 @@ def test_same_tally_as_of_numpy(monkeypatch, rng, dtype, exact_limit, fraction_b
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("fraction_bits", "n"), [(3, 9000), (9, 280_000)])
+@pytest.mark.parametrize(("fraction_bits", "n"), [(3, 9000), pytest.param(9, 280_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("exact_limit", [0, 5])
 def test_cells_that_are_full(monkeypatch, rng, dtype, fraction_bits, n, exact_limit):
     """A cell gets more values than its words have room for, from rows or from a table of values."""

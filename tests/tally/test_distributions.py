@@ -101,7 +101,13 @@ def test_a_coarser_grid_has_each_cell_of_a_finer_one_in_one(grid):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("error", [{}, {"low": 0.06, "narrow": 1.05}], ids=["calibrated", "wrong"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param({}, id="calibrated", marks=pytest.mark.slow),
+        pytest.param({"low": 0.06, "narrow": 1.05}, id="wrong"),
+    ],
+)
 def test_an_assessment_is_that_of_the_rows(form, error):
     y, forecast = made(form, 5, N, **error)
     of_rows, of_tally = up.assess(y, forecast, clusters=None), up.assess(up.Tally.of(y, forecast))

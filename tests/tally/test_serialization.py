@@ -28,9 +28,11 @@ def test_round_trip(rng, tmp_path, name):
         assert again.labels == tally.labels
         assert [type(label) for label in again.labels] == [type(label) for label in tally.labels]
         assert again.notes == tally.notes
-        if tally.weight:
-            assert assess(again, resamples=0).to_json() == assess(tally, resamples=0).to_json()
         assert (again + tally).to_bytes() == (tally + tally).to_bytes()
+    if tally.weight:
+        assert assess(again, resamples=0).metrics() == pytest.approx(
+            assess(tally, resamples=0).metrics(), rel=0, abs=0, nan_ok=True
+        )
 
 
 def test_every_flipped_bit_is_noticed(rng):
