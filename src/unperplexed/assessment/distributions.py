@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
-from .._lib.typing import ByValue, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
@@ -26,7 +26,6 @@ from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, DistributionSettings, reference_scores, skill_against
 from ..recalibration.distributions import fit_distributions
-from ..recalibration.gain import Gain
 from ..scores.distributions.climatology import climatology_log_density, climatology_log_probability
 from ..scores.distributions.rules import distribution_score_named, scores_that_apply
 from ..statistics.intervals import Interval, Metric, alpha_of, checked_sampling, holm
@@ -34,6 +33,7 @@ from .distribution_result import (
     DistributionAssessment,
     DistributionBreakdown,
     DistributionGroup,
+    DistributionRemedy,
     SurprisingForecasts,
     Threshold,
 )
@@ -294,29 +294,6 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
 
 _SCORED = 20_000
 """Rows at most by which the change of the score is told; of more, so many in even steps."""
-
-
-class DistributionRemedy(ByValue):
-    """Recalibration of predictive distributions, cross-fitted. Made as ``DistributionAssessment.remedy``."""
-
-    words: str
-    """What the map does: "shift up by 0.58 spreads and widen 1.29 times, averaged with other maps"."""
-    advised: bool
-    """Whether the gain is significant, and the average of maps is not mostly none."""
-    gain: Gain
-    """Log score before and after, and their difference, at the resolution of the forecasts."""
-    score: str
-    """Name of the score that is told first; "" of PIT values, which have none. Of members the plain CRPS, as these are
-    no draws any more once they are moved."""
-    after: float
-    """This score after recalibration. Smaller is better."""
-    saved: Metric
-    """By how much recalibration lowers it: its calibration part. Larger is better."""
-
-    @property
-    def before(self) -> float:
-        """This score before recalibration."""
-        return self.after + self.saved.value
 
 
 def remedy_of_distributions(

@@ -17,8 +17,12 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
-from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
-from ..assessment.distributions import DistributionRemedy
+from ..assessment.distribution_result import (
+    DistributionAssessment,
+    DistributionBreakdown,
+    DistributionRemedy,
+    SurprisingForecasts,
+)
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms

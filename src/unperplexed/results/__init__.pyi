@@ -16,8 +16,8 @@ from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
+from ..assessment.distribution_result import DistributionRemedy as DistributionRemedy
 from ..assessment.distribution_result import Threshold as Threshold
-from ..assessment.distributions import DistributionRemedy as DistributionRemedy
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
