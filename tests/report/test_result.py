@@ -181,7 +181,7 @@ def results(rows):
 def kinds(of):
     for each in of.__subclasses__():
         yield from kinds(each)
-        if is_dataclass(each) and each.__module__.startswith("unperplexed."):
+        if is_dataclass(each) and fields(each) and each.__module__.startswith("unperplexed."):
             yield each
 
 
