@@ -177,11 +177,11 @@ class Directions(Cells):
         return self.directions
 
 
-def fitted_cells(of: Cells, prior: Prior, start: Floats | None = None) -> Fit:
-    """Fit parameters: from a start, or from none, and then a lapse from two."""
+def fitted_cells(of: Cells, prior: Prior, start: Floats | None = None, line: Floats | None = None) -> Fit:
+    """Fit parameters: from a start, or from none, and then a lapse from two beside a line, which may be known."""
     if start is not None or LAPSE not in of.names:
         return fitted(of, prior, start)
-    line = fitted(replace(of, names=of.names[:-1]), prior).theta
+    line = fitted(replace(of, names=of.names[:-1]), prior).theta if line is None else line
     steep = _STEEPER * line + (_STEEPER - 1) * np.array([name == "slope" for name in of.names[:-1]], dtype=np.float64)
     found = (fitted(of, prior, np.append(*each)) for each in ((line, -np.inf), (steep, _LARGE)))
     return max(found, key=lambda each: each.value - each.penalty)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..kernels.rows import DistinctValues
 from ..maps.cells import Counts
-from ..maps.families import MapOfTwo, fitted_two
+from ..maps.families import MapOfTwo, fitted_alike
 from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
@@ -70,21 +69,15 @@ class BinaryRows(FoldedRows[MapOfTwo]):
         """Largest log-odds up to which maps never fall."""
         return max(float(finite(np.inf, self.zero)), float(np.abs(self.predicted).max()))
 
-    @cached_property
-    def _values(self) -> tuple[Floats, Ints]:
-        """Distinct log-odds, and which of them each row has."""
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfTwo]]:
+        """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
         values, entry = np.unique(self.predicted, return_inverse=True)
-        return values, entry.reshape(-1)
-
-    def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfTwo] | None
-    ) -> dict[str, MapOfTwo]:
-        """Fit maps to all rows, or to those outside a fold."""
-        values, entry = self._values
-        some = self.outside(without)
-        of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
-        total, positive = (sums.astype(np.float64) for sums in of_rows)
-        return fitted_two(names, Counts(values, total, positive), self.largest, self.zero, starts)
+        pairs = [(entry.reshape(-1), w) for w in (self.weight, self.weight * self.truth)]
+        parts = [self.outside(fold) for fold in (None, *range(self.folds))]
+        sums = ([np.bincount(at[some], w[some], values.size) for at, w in pairs] for some in parts)
+        whole, *others = (Counts(values, *(each.astype(np.float64) for each in both)) for both in sums)
+        [maps] = fitted_alike(names, [whole], self.largest, self.zero)
+        return [maps, *fitted_alike(names, others, self.largest, self.zero, maps)]
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:
