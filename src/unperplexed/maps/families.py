@@ -94,21 +94,22 @@ def bend_points(x: Floats, y: Floats, tolerance: float) -> Ints:
 
 
 MapOfTwo = BinaryMap | CurveMap
+Maps = Mapping[str, MapOfTwo]
 
 _PRIOR = Prior(dict.fromkeys(TWO, 1.0) | {LAPSE: math.inf})
 
 
 def fitted_two(
-    names: Sequence[str], counts: Counts, largest: float, zero: float, starts: Mapping[str, MapOfTwo] | None = None
-) -> dict[str, MapOfTwo]:
-    """Fit maps of two classes, each parameter with a N(0, 1) prior but the lapse.
+    names: Sequence[str], alike: Sequence[Counts], largest: float, zero: float, starts: Maps | None = None
+) -> list[dict[str, MapOfTwo]]:
+    """Fit maps of two classes to several counts, each parameter with a N(0, 1) prior but the lapse.
 
     Parameters
     ----------
     names : sequence of str
         Families.
-    counts : Counts
-        Weights at distinct finite log-odds.
+    alike : sequence of Counts
+        Weights at distinct finite log-odds, the same in all.
     largest : float
         Up to which log-odds, on both sides, the maps may not fall.
     zero : float
@@ -116,17 +117,6 @@ def fitted_two(
     starts : mapping of str to maps, optional
         Maps of similar counts, from which to start.
     """
-    return fitted_alike(names, [counts], largest, zero, starts)[0]
-
-
-def fitted_alike(
-    names: Sequence[str],
-    alike: Sequence[Counts],
-    largest: float,
-    zero: float,
-    starts: Mapping[str, MapOfTwo] | None = None,
-) -> list[dict[str, MapOfTwo]]:
-    """Fit maps to several counts at the same log-odds: see `fitted_two`."""
     begun = {name: _theta((starts or {}).get(name), TWO_CLASSES[name].parameters) for name in names}
     lines = {name: _lines(TWO_CLASSES[name].parameters, alike, begun[name]) for name in names}
     return [

@@ -15,7 +15,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..kernels.rows import DistinctValues
 from ..maps.cells import Counts
-from ..maps.families import MapOfTwo, fitted_alike
+from ..maps.families import MapOfTwo, fitted_two
 from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
@@ -72,12 +72,14 @@ class BinaryRows(FoldedRows[MapOfTwo]):
     def fits(self, names: Sequence[str]) -> list[dict[str, MapOfTwo]]:
         """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
         values, entry = np.unique(self.predicted, return_inverse=True)
-        pairs = [(entry.reshape(-1), w) for w in (self.weight, self.weight * self.truth)]
-        parts = [self.outside(fold) for fold in (None, *range(self.folds))]
-        sums = ([np.bincount(at[some], w[some], values.size) for at, w in pairs] for some in parts)
-        whole, *others = (Counts(values, *(each.astype(np.float64) for each in both)) for both in sums)
-        [maps] = fitted_alike(names, [whole], self.largest, self.zero)
-        return [maps, *fitted_alike(names, others, self.largest, self.zero, maps)]
+
+        def counts(some: Ints) -> Counts:
+            of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
+            return Counts(values, *(sums.astype(np.float64) for sums in of_rows))
+
+        whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds)))
+        [maps] = fitted_two(names, [whole], self.largest, self.zero)
+        return [maps, *fitted_two(names, others, self.largest, self.zero, maps)]
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:

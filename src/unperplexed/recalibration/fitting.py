@@ -170,10 +170,13 @@ class ClassRows(FoldedRows[MapOfClasses]):
 
     def fits(self, names: Sequence[str]) -> list[dict[str, MapOfClasses]]:
         """Fit maps to all rows, and then to those outside each fold."""
+
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
-        columns = self.predicted, self.truth, self.weight
-        parts = ([x[self.outside(fold)] for x in columns] for fold in (None, *range(self.folds)))
-        return [fitted_classes(names, *part, self.known, self.zero) for part in parts]
+        def fit(some: Ints) -> dict[str, MapOfClasses]:
+            log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
+            return fitted_classes(names, log_p, truth, weight, self.known, self.zero)
+
+        return [fit(self.outside(fold)) for fold in (None, *range(self.folds))]
 
 
 def rows_of_chunks(

@@ -16,7 +16,7 @@ from ..._lib.dataclasses import dataclass, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import pair_tables
-from ...maps.cells import Counts, Directions, fitted_cells
+from ...maps.cells import Cells, Counts, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
 from ..diagnosis.gate import columns, orthonormal
@@ -69,7 +69,7 @@ class SearchedRows(NamedTuple):
         """Fit coefficients of functions, one a row, of which so many have no prior."""
         names = [str(at) for at in range(len(basis))]
         sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
-        return fitted_cells(Directions(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
+        return fitted_cells(Cells(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
 
     @property
     def error(self) -> float:
