@@ -83,8 +83,8 @@ def bend_points(x: Floats, y: Floats, tolerance: float) -> Ints:
         if last - first < 2:
             continue
         inner = slice(first + 1, last)
-        line = np.interp(x[inner], x[[first, last]], y[[first, last]])
-        off = np.abs(y[inner] - line)
+        slope = (y[last] - y[first]) / (x[last] - x[first])
+        off = np.abs(y[inner] - (slope * (x[inner] - x[first]) + y[first]))
         farthest = int(off.argmax())
         if off[farthest] > tolerance:
             middle = first + 1 + farthest
