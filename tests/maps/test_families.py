@@ -19,7 +19,7 @@ COUNTS = Counts(S, np.ones(400), Y)
 
 @pytest.mark.parametrize("name", ["bias", "temperature", "logistic", "beta", "tail"])
 def test_penalised_maximum_likelihood(name):
-    found = fitted_two([name], COUNTS, 15, 1e-12)[name]
+    found = fitted_two([name], [COUNTS], 15, 1e-12)[0][name]
     x, coefficients = columns(found.coefficients, S).T, list(found.coefficients.values())
 
     def gradient(b):  # of the log-likelihood with a N(0, 1) prior on each coefficient
@@ -33,7 +33,7 @@ def test_penalised_maximum_likelihood(name):
 def test_lapse_is_the_maximum():
     rng, s = np.random.default_rng(1), np.linspace(-9, 9, 400)
     y = np.where(rng.random(400) < 0.15, rng.random(400) < 0.5, rng.random(400) < expit(s)).astype(float)
-    found = fitted_two(["lapse"], Counts(s, np.ones(400), y), 15, 1e-12)["lapse"]
+    found = fitted_two(["lapse"], [Counts(s, np.ones(400), y)], 15, 1e-12)[0]["lapse"]
 
     def loss(b):
         q = (1 - b[2]) * expit(s + b[0] + b[1] * s) + b[2] / 2
@@ -49,7 +49,7 @@ def test_lapse_is_the_maximum():
 
 
 def test_isotonic_is_scikit_learns_but_for_one_row_of_the_base_rate():
-    found = fitted_two(["isotonic"], COUNTS, 15, 1e-12)["isotonic"].probabilities(S)[:, 1]
+    found = fitted_two(["isotonic"], [COUNTS], 15, 1e-12)[0]["isotonic"].probabilities(S)[:, 1]
     plain = IsotonicRegression().fit_transform(S, Y)
     n = np.array([(plain == value).sum() for value in plain])
     base = (Y.sum() + 0.5) / 401
@@ -62,7 +62,7 @@ def test_counts_are_rows_of_like_log_odds():
     rows = Counts(at, np.ones(400), Y)
     counted = Counts(S[::40], np.full(10, 40.0), Y.reshape(10, 40).sum(axis=1))
     smooth = [name for name in TWO_CLASSES if "isotonic" not in name]
-    one, other = fitted_two(smooth, rows, 15, 1e-12), fitted_two(smooth, counted, 15, 1e-12)
+    one, other = fitted_two(smooth, [rows], 15, 1e-12)[0], fitted_two(smooth, [counted], 15, 1e-12)[0]
     for name in smooth:
         atol = 1e-6 if name == "lapse" else 1e-11
         np.testing.assert_allclose(one[name].probabilities(S)[:, 1], other[name].probabilities(S)[:, 1], atol=atol)
@@ -71,7 +71,7 @@ def test_counts_are_rows_of_like_log_odds():
 @pytest.mark.parametrize("outcome", [0.0, 1.0])
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_one_outcome_alone_gives_no_certainty(name, outcome):
-    q = fitted_two([name], Counts(S, np.ones(400), np.full(400, outcome)), 15, 1e-12)[name].probabilities(S)[:, 1]
+    q = fitted_two([name], [Counts(S, np.ones(400), np.full(400, outcome))], 15, 1e-12)[0][name].probabilities(S)[:, 1]
     assert (q > 0).all()
     assert (q < 1).all()
     assert (np.diff(q) >= 0).all()
@@ -79,7 +79,7 @@ def test_one_outcome_alone_gives_no_certainty(name, outcome):
 
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_separated_rows_have_finite_maps(name):
-    found = fitted_two([name], Counts(S, np.ones(400), (S > 0).astype(float)), 15, 1e-12)[name]
+    found = fitted_two([name], [Counts(S, np.ones(400), (S > 0).astype(float))], 15, 1e-12)[0][name]
     q = found.probabilities(S)[:, 1]
     assert np.isfinite(logit(q)).all()
     assert (np.diff(q) >= 0).all()
@@ -88,7 +88,9 @@ def test_separated_rows_have_finite_maps(name):
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_no_rows_mean_no_change(name):
     none = Counts(S, np.zeros(400), np.zeros(400))
-    np.testing.assert_allclose(fitted_two([name], none, 15, 1e-12)[name].probabilities(S)[:, 1], expit(S), atol=1e-6)
+    np.testing.assert_allclose(
+        fitted_two([name], [none], 15, 1e-12)[0][name].probabilities(S)[:, 1], expit(S), atol=1e-6
+    )
 
 
 def test_maps_that_would_fall_become_the_logistic_one():
@@ -96,7 +98,7 @@ def test_maps_that_would_fall_become_the_logistic_one():
     s = np.linspace(-4, 4, 81)
     y = expit(s - 0.12 * s * np.abs(s) ** 1.5)
     counted = Counts(s, np.full(81, 1000.0), 1000 * y)
-    found = fitted_two(["logistic", "tail"], counted, 20, 1e-12)
+    found = fitted_two(["logistic", "tail"], [counted], 20, 1e-12)[0]
     np.testing.assert_allclose(found["tail"].probabilities(s), found["logistic"].probabilities(s), atol=1e-9)
 
 
@@ -106,10 +108,10 @@ def test_fits_do_not_depend_on_where_they_start():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         y = (rng.random(400) < 0.9 * expit(S) + 0.05 * (seed % 2)).astype(float)
-        starts = fitted_two(names, Counts(S, np.ones(400), y), 15, 1e-12)
+        starts = fitted_two(names, [Counts(S, np.ones(400), y)], 15, 1e-12)[0]
         some = (rng.random(400) < 0.7).astype(float)
         counted = Counts(S, some, some * y)
-        begun, fresh = fitted_two(names, counted, 15, 1e-12, starts), fitted_two(names, counted, 15, 1e-12)
+        begun, fresh = fitted_two(names, [counted], 15, 1e-12, starts)[0], fitted_two(names, [counted], 15, 1e-12)[0]
         for name in names:
             np.testing.assert_allclose(
                 begun[name].probabilities(S)[:, 1], fresh[name].probabilities(S)[:, 1], atol=1e-6

@@ -138,8 +138,8 @@ def test_few_clusters_have_no_gain_and_others_one_by_students_t():
     assert found.interval == (0, 0)
     parts = [Forecasts(y, p, clusters=dozen)]
     gain = average(rows := rows_in_clusters(parts, 5, 0), ("bias",), only="bias").gain
-    after = [rows.fit(("bias",), k, None)["bias"] for k in range(rows.folds)]
-    maps = rows.fit(("identity", "bias"), None, None)
+    maps, *without = rows.fits(("identity", "bias"))
+    after = [each["bias"] for each in without]
     differences = np.concatenate(
         [np.log(rows.likelihoods(q, k) / rows.likelihoods(maps["identity"], k)) for k, q in enumerate(after)]
     )

@@ -24,7 +24,7 @@ from .._lib.dataclasses import Frozen
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
-from ..maps.cells import NO_PRIOR, Cells, Counts, Directions, fitted_cells
+from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.matrices import product
 from ..statistics.tails import skewed_sf
@@ -343,7 +343,7 @@ def _recalibrated(counts: Counts) -> Floats:
     if len(t) <= len(basis):
         return t
     names = [str(at) for at in range(len(basis))]
-    fit = fitted_cells(Directions(counts, names, directions=basis), Prior(dict.fromkeys(names, math.inf)))
+    fit = fitted_cells(Cells(counts, names, directions=basis), Prior(dict.fromkeys(names, math.inf)))
     return np.asarray(counts.s + fit.theta @ basis)
 
 

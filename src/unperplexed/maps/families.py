@@ -12,10 +12,11 @@ from .._lib.dataclasses import Frozen, replace
 from .._lib.elementary import expit, logit
 from .._lib.typing import Floats, Ints
 from ..kernels.curves import isotonic_bins, isotonic_means, shrunk_isotonic_curve
+from ..statistics.matrices import product
 from .cells import Cells, Counts, fitted_cells, map_of
-from .fit import Prior
+from .fit import ENOUGH, Prior
 from .parameters import LAPSE, TWO_CLASSES
-from .two import TWO, BinaryMap, probability_of
+from .two import TWO, BinaryMap, columns, probability_of
 
 
 class CurveMap(Frozen):
@@ -81,8 +82,8 @@ def bend_points(x: Floats, y: Floats, tolerance: float) -> Ints:
         if last - first < 2:
             continue
         inner = slice(first + 1, last)
-        line = np.interp(x[inner], x[[first, last]], y[[first, last]])
-        off = np.abs(y[inner] - line)
+        slope = (y[last] - y[first]) / (x[last] - x[first])
+        off = np.abs(y[inner] - (slope * (x[inner] - x[first]) + y[first]))
         farthest = int(off.argmax())
         if off[farthest] > tolerance:
             middle = first + 1 + farthest
@@ -92,21 +93,22 @@ def bend_points(x: Floats, y: Floats, tolerance: float) -> Ints:
 
 
 MapOfTwo = BinaryMap | CurveMap
+Maps = Mapping[str, MapOfTwo]
 
 _PRIOR = Prior(dict.fromkeys(TWO, 1.0) | {LAPSE: math.inf})
 
 
 def fitted_two(
-    names: Sequence[str], counts: Counts, largest: float, zero: float, starts: Mapping[str, MapOfTwo] | None = None
-) -> dict[str, MapOfTwo]:
-    """Fit maps of two classes, each parameter with a N(0, 1) prior but the lapse.
+    names: Sequence[str], alike: Sequence[Counts], largest: float, zero: float, starts: Maps | None = None
+) -> list[dict[str, MapOfTwo]]:
+    """Fit maps of two classes to several counts, each parameter with a N(0, 1) prior but the lapse.
 
     Parameters
     ----------
     names : sequence of str
         Families.
-    counts : Counts
-        Weights at distinct finite log-odds.
+    alike : sequence of Counts
+        Weights at distinct finite log-odds, the same in all.
     largest : float
         Up to which log-odds, on both sides, the maps may not fall.
     zero : float
@@ -114,15 +116,44 @@ def fitted_two(
     starts : mapping of str to maps, optional
         Maps of similar counts, from which to start.
     """
-    return {name: _fitted(name, counts, largest, zero, (starts or {}).get(name)) for name in names}
+    begun = {name: _theta((starts or {}).get(name), TWO_CLASSES[name].parameters) for name in names}
+    lines = {name: _lines(TWO_CLASSES[name].parameters, alike, begun[name]) for name in names}
+    return [
+        {name: _fitted(name, counts, largest, zero, begun[name], lines[name][at]) for name in names}
+        for at, counts in enumerate(alike)
+    ]
 
 
-def _fitted(name: str, counts: Counts, largest: float, zero: float, start: MapOfTwo | None = None) -> MapOfTwo:
+_TURNS = 4
+"""Newton steps from a start near the maximum."""
+
+
+def _lines(parameters: Sequence[str], alike: Sequence[Counts], start: Floats | None) -> Sequence[Floats | None]:
+    """Take Newton steps from a start without a lapse, for all counts at once; None for those that need more."""
+    names = [name for name in parameters if name != LAPSE]
+    if start is None or not names or np.isfinite(start[len(names) :]).any():
+        return [None] * len(alike)
+    x, total, positive = columns(names, alike[0].s), *(np.stack([each[at] for each in alike]) for at in (1, 2))
+    theta, n, k = np.tile(start[: len(names)], (len(alike), 1)), len(alike), len(names)
+    for _ in range(_TURNS):
+        q = expit(alike[0].s + product(theta, x))
+        pull = product(positive - total * q, x.T) - theta
+        weighted = ((total * q * (1 - q))[:, None] * x).reshape(n * k, -1)
+        step = np.linalg.solve(product(weighted, x.T).reshape(n, k, k) + np.eye(k), pull[:, :, None])[:, :, 0]
+        theta = theta + step
+    return [line if gain < ENOUGH else None for line, gain in zip(theta, (step * pull).sum(axis=1) / 2, strict=True)]
+
+
+def _fitted(
+    name: str, counts: Counts, largest: float, zero: float, start: Floats | None = None, line: Floats | None = None
+) -> MapOfTwo:
     if "isotonic" in name:
         return fit_curve(name, counts)
-    parameters = TWO_CLASSES[name].parameters
-    fit = fitted_cells(Cells(counts, parameters), _PRIOR, _theta(start, parameters))
-    found = map_of(fit, name, zero)
+    of = Cells(counts, TWO_CLASSES[name].parameters)
+    if line is None or (LAPSE in of.names and of.begun(np.append(line, -np.inf)) is not None):
+        found = map_of(fitted_cells(of, _PRIOR, start), name, zero)
+    else:
+        found = BinaryMap(name, dict(zip(of.names, line.tolist(), strict=False)), zero=zero)
     if found.rises(largest):
         return found
     # The best line that does not fall is level: a temperature of infinity, or the base rate.

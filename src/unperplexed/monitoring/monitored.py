@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import field
 from .._lib.formatting import capital, p_value_text
+from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
 from ..calibration.dependence import Dependence
@@ -101,9 +104,7 @@ class Monitored(Watched):
     """Which rows may depend on one another: "none", or those of a "period"."""
     confidence: float
     """1 minus the largest probability of ever a false alarm; the limit of the evidence is 1 / (1 - confidence)."""
-    control: tuple[Any, ...]
-    """Bias, calibration slope, log loss and skill over time, a `ControlPoint` each; with more than two classes bias and
-    slope are of the most probable one. Of predictive distributions a `PitPoint` each: coverage, bias and width."""
+    _control: Callable[[], tuple[Any, ...]] = field(repr=False, compare=False)
     groups: dict[str, float]
     """The largest log evidence of each group by itself."""
     named: dict[str, OfGroup]
@@ -131,6 +132,13 @@ class Monitored(Watched):
         """Whether there is no alarm, no wrong prediction of exactly 0 or 1, and no requirement that failed."""
         return self.alarm is None and self.impossible is None and all(each.passed for each in self.kept)
 
+    @cached_property
+    def control(self) -> tuple[Any, ...]:
+        """Bias, calibration slope, log loss and skill over time, a `ControlPoint` each; with more than two classes bias
+        and slope are of the most probable one. Of predictive distributions a `PitPoint` each: coverage, bias and width.
+        """
+        return self._control()
+
     @property
     def in_phases(self) -> bool:
         """Whether forecasts of several steps ahead are watched together, in phases."""
@@ -148,7 +156,8 @@ class Monitored(Watched):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names, and the ``warnings``."""
-        return {**super().to_dict(), "warnings": list(monitored_warnings(self))}
+        found = {"control": plain_values(self.control), "warnings": list(monitored_warnings(self))}
+        return {**super().to_dict(), **found}
 
     def frame(self) -> Any:
         """Give one row a control point, as a polars DataFrame."""

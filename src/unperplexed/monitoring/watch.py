@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -179,7 +180,7 @@ def watch(
         impossible=_impossible(names, by_period, groups),
         clusters="period" if shared else "none",
         confidence=confidence,
-        control=control_points(names, first, limits=not shared),
+        _control=partial(control_points, names, first, limits=not shared),
         groups={each.group: float(each.evidence.max()) for each in groups},
         named={each.group: _over_time(each, names, shared) for each in groups if each.group in named},
         dispersion=dispersion(first, breaks),

@@ -87,8 +87,7 @@ def average(rows: FoldedRows[Map], names: Sequence[str], single: bool = False, o
         Which one, of any loss.
     """
     tried = list(dict.fromkeys([IDENTITY, *names]))
-    maps = rows.fit(tried, None, None)
-    fits = [rows.fit(tried, fold, maps) for fold in range(rows.folds)]
+    maps, *fits = rows.fits(tried)
     logs = [
         np.log(np.stack([rows.likelihoods(fitted[name], fold) for name in tried])) for fold, fitted in enumerate(fits)
     ]

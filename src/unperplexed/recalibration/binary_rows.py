@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -68,21 +67,17 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
         """Largest log-odds up to which maps never fall."""
         return max(float(finite(np.inf, self.zero)), float(np.abs(self.predicted).max()))
 
-    @cached_property
-    def _values(self) -> tuple[Floats, Ints]:
-        """Distinct log-odds, and which of them each row has."""
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfTwo]]:
+        """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
         values, entry = np.unique(self.predicted, return_inverse=True)
-        return values, entry.reshape(-1)
 
-    def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfTwo] | None
-    ) -> dict[str, MapOfTwo]:
-        """Fit maps to all rows, or to those outside a fold."""
-        values, entry = self._values
-        some = self.outside(without)
-        of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
-        total, positive = (sums.astype(np.float64) for sums in of_rows)
-        return fitted_two(names, Counts(values, total, positive), self.largest, self.zero, starts)
+        def counts(some: Ints) -> Counts:
+            of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
+            return Counts(values, *(sums.astype(np.float64) for sums in of_rows))
+
+        whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds)))
+        [maps] = fitted_two(names, [whole], self.largest, self.zero)
+        return [maps, *fitted_two(names, others, self.largest, self.zero, maps)]
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:

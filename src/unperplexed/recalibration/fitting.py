@@ -166,14 +166,15 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     known: Known = field(default_factory=dict, repr=False, compare=False)
     """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
-    def fit(
-        self, names: Sequence[str], without: int | None, starts: Mapping[str, MapOfClasses] | None
-    ) -> dict[str, MapOfClasses]:
-        """Fit maps to all rows, or to those outside a fold."""
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfClasses]]:
+        """Fit maps to all rows, and then to those outside each fold."""
+
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
-        some = self.outside(without)
-        log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
-        return fitted_classes(names, log_p, truth, weight, self.known, self.zero)
+        def fit(some: Ints) -> dict[str, MapOfClasses]:
+            log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
+            return fitted_classes(names, log_p, truth, weight, self.known, self.zero)
+
+        return [fit(self.outside(fold)) for fold in (None, *range(self.folds))]
 
 
 def rows_of_chunks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -129,8 +129,8 @@ class FoldedRows(ABC, Generic[Map], Frozen, kw_only=True):
         )
 
     @abstractmethod
-    def fit(self, names: Sequence[str], without: int | None, starts: Mapping[str, Map] | None) -> dict[str, Map]:
-        """Fit maps to all rows, or to those outside a fold."""
+    def fits(self, names: Sequence[str]) -> list[dict[str, Map]]:
+        """Fit maps to all rows, and then to those outside each fold."""
 
     @property
     def sampled(self) -> int:

@@ -498,7 +498,8 @@ class Search:
             if not errors or not _apart(parameters, c.s, v, about):
                 continue
             of = Cells(c, parameters, about)
-            fit = fitted_cells(of, bounds if LAPSE in parameters else NO_PRIOR)
+            line = self.found[errors[:-1]].fit.theta if errors[:-1] in self.found else None
+            fit = fitted_cells(of, bounds if LAPSE in parameters else NO_PRIOR, line=line)
             if LAPSE not in parameters and fit.separated:
                 fit = fitted_cells(of, bounds)
             ratio = max(0.0, 2 * (fit.value - base) / effect)

@@ -17,7 +17,7 @@ from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import pair_tables, strongest
-from ...maps.cells import Counts, Directions, fitted_cells
+from ...maps.cells import Cells, Counts, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
 from ..diagnosis.gate import CELLS, columns, orthonormal
@@ -76,12 +76,12 @@ class SearchedRows(NamedTuple):
         start = None
         if len(self.s) > _CELL_ROWS:
             counts, means = self._in_cells(basis, common)
-            fit = fitted_cells(Directions(counts, names, directions=means), Prior(sd))
+            fit = fitted_cells(Cells(counts, names, directions=means), Prior(sd))
             if self.coarse:
                 return fit
             start = fit.theta
         rows = Counts(self.s, self.w, self.w * self.y)
-        return fitted_cells(Directions(rows, names, directions=basis), Prior(sd), start)
+        return fitted_cells(Cells(rows, names, directions=basis), Prior(sd), start)
 
     def _in_cells(self, basis: Floats, common: int) -> tuple[Counts, Floats]:
         """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions."""
