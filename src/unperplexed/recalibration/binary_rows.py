@@ -67,7 +67,7 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
         """Largest log-odds up to which maps never fall."""
         return max(float(finite(np.inf, self.zero)), float(np.abs(self.predicted).max()))
 
-    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfTwo]]:
+    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfTwo]]:
         """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
         values, entry = np.unique(self.predicted, return_inverse=True)
 
@@ -75,7 +75,7 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
             of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
             return Counts(values, *(sums.astype(np.float64) for sums in of_rows))
 
-        whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds)))
+        whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds * folds)))
         [maps] = fitted_two(names, [whole], self.largest, self.zero)
         return [maps, *fitted_two(names, others, self.largest, self.zero, maps)]
 

@@ -166,7 +166,7 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     known: Known = field(default_factory=dict, repr=False, compare=False)
     """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
-    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfClasses]]:
+    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfClasses]]:
         """Fit maps to all rows, and then to those outside each fold."""
 
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
@@ -174,7 +174,7 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
             log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
             return fitted_classes(names, log_p, truth, weight, self.known, self.zero)
 
-        return [fit(self.outside(fold)) for fold in (None, *range(self.folds))]
+        return [fit(self.outside(fold)) for fold in (None, *range(self.folds * folds))]
 
 
 def rows_of_chunks(
@@ -279,7 +279,7 @@ class GroupRows(Frozen):
         """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
         forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
         rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
-        return replace(state, maps=rows.fit(some, None, None))
+        return replace(state, maps=rows.fits(some, folds=False)[0])
 
 
 def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
