@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._lib.dataclasses import dataclass
-from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..._lib.typing import AnyFloats, Floats, Ints
 from ...kernels.pair_tables import beyond
 from .rules import Moments, Pair, RuleMoments, Scores, root
 
@@ -82,15 +82,14 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     rng : Generator
     samples : int
     """
-    n, widths = len(scores.q), dict[Pair, tuple[Floats, Floats]]()
+    n, widths = len(scores.variance), dict[Pair, tuple[Floats, Floats]]()
     if scores.rows.cluster is None:
         rows = rng.choice(n, _ROWS, replace=False) if n > _ROWS else np.arange(n)
-        drawn = rng.random((len(rows), samples)) < scores.q[rows, None]
+        u = rng.random((len(rows), samples))
     else:
-        rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
+        rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
     share, most = len(rows) / n, np.zeros((2, 2, samples))
-    r = scores.project((scores.rows.w[rows, None] * (drawn - scores.q[rows, None])).T, rows, share).T
-    for pair, sums in scores.rule_sums(_values(scores, r, rows), rows):
+    for pair, sums in scores.rule_sums(scores.drawn(u, rows, share), rows):
         of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
         _raise(most, sums, of, [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)])
     x, there = evidence(most), (most > 0).any(axis=-1)
@@ -99,12 +98,6 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     standard = (x - each.location[..., None]) / each.scale[..., None]
     best = Gumbel.of((standard[there] if there.any() else standard[0]).max(axis=0))
     return Chance(each, best, widths, scores.n_rules, scores.of, n)
-
-
-def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
-    """Return residuals and these times the log-odds, in single precision, which chance is known in."""
-    narrow = r.astype(np.float32)
-    return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
 
 
 def _raise(most: Floats, sums: AnyFloats, of: RuleMoments, kinds: Sequence[Moments]) -> None:
@@ -142,27 +135,29 @@ def _factor(moments: Moments) -> Floats:
 
 def _in_clusters(
     scores: Scores, cluster: Ints, rng: np.random.Generator, samples: int
-) -> tuple[Ints, Bools, dict[Pair, tuple[Floats, Floats]]]:
-    """Draw outcomes of whole clusters: a row shares its cluster's number with a probability, or has its own.
+) -> tuple[Ints, Floats, dict[Pair, tuple[Floats, Floats]]]:
+    """Draw uniform numbers of whole clusters: a row shares its cluster's number with a probability, or has its own.
 
     The probability is the square root of the correlation within clusters, which is estimated by moments. Variances have
     a factor, as seen in residuals with random signs of clusters, or as the correlation lets expect.
     """
-    g, n = int(cluster.max()) + 1, len(scores.q)
+    g, n = int(cluster.max()) + 1, len(scores.variance)
     rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
-    each, share = (scores.r, np.sqrt(scores.variance)), len(rows) / n
-    excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each]
-    correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.x), 1), 0, 1))
+    share, few = len(rows) / n, g / max(g - len(scores.x), 1)
+    excess = [[float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each] for each in scores.alike]
+    correlation = [float(np.clip(a / max(b, 1e-300) * few, 0, 1)) for a, b in zip(*excess, strict=True)]
     signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
-    both = [scores.scores(_values(scores, signs[of] * f[rows, None], rows), rows) for f in each]
+    both = [scores.scores(scores.values(signs[of] * f[:, rows, None], rows), rows) for f in scores.alike]
     widths = {}
     for (pair, seen), (_, full) in zip(*both, strict=True):
         factors = (
             [(z.astype(np.float64) ** 2).mean(axis=-1) / (share * moments.variance) for z in (a, b)]
             for a, b, moments in zip(seen, full, scores.of[pair].kinds, strict=True)
         )
-        bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (b - 1))) for a, b in factors)
+        bias, slope = (
+            np.maximum(1, np.maximum(a, 1 + each * (b - 1)))
+            for each, (a, b) in zip(np.broadcast_to(correlation, 2), factors, strict=True)
+        )
         widths[pair] = bias, slope
     shared, own = rng.random((2, len(rows), samples))
-    u = np.where(shared < np.sqrt(correlation), rng.random((g, samples))[of], own)
-    return rows, u < scores.q[rows, None], widths
+    return rows, np.where(shared < np.sqrt(max(correlation)), rng.random((g, samples))[of], own), widths

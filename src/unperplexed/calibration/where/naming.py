@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..._lib.dataclasses import dataclass, replace
-from ..._lib.elementary import expit
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from ...statistics.intervals import wilson
@@ -17,6 +16,11 @@ from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
 from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
+
+if TYPE_CHECKING:
+    from .pit import PitModel, SearchedPit
+
+    AnyRows, AnyModel = SearchedRows | SearchedPit, Model | PitModel
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -82,16 +86,16 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: SearchedRows) -> Residuals:
+    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: AnyRows) -> Residuals:
         """Take the mean residuals by the columns of a rule."""
         found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
-        every = ["all rows"], np.zeros(len(rows.s), np.int64), (0, 1)
+        every = ["all rows"], np.zeros(len(columns[0].codes), np.int64), (0, 1)
         names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
         shape = len(names[1]), len(names[0])
-        residual = rows.w * (rows.y - expit(Model.of(rows).log_odds))
+        w, (_, q, y) = rows.w, rows.model.means(False)
         cell = part[1] * shape[1] + part[0]
-        n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, rows.w, residual))
+        n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, w, w * (y - q)))
         means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)
         tables = (tuple(map(tuple, x.reshape(shape).tolist())) for x in (n, means))
         return cls(label, tuple(name for name, *_ in found), (tuple(names[0]), tuple(names[1])), own, *tables)
@@ -167,12 +171,13 @@ class Search:
     events: int = 1
     seed: int = 0
 
-    def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
+    def found(self, rows: AnyRows, label: Label | None = None, chance: Chance | None = None) -> Found:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
-        common = model = Model.of(rows)
-        level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
+        common: AnyModel = rows.model
+        model, level, p_value, named = common, LEVEL / self.events, 1.0, list[_Named]()
         while True:
-            scores = Scores(self.columns, model)
+            scores = model.scores(self.columns)
+            information = information if named else float(scores.variance.sum())
             if chance is not None and len(scores.pairs) > _PAIRS:
                 scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
@@ -188,40 +193,40 @@ class Search:
                 break
         model, named = _without_needless(self.columns, model, named)
         described = [*self._groups(common, model, named, chance, label)]
-        q = expit(common.log_odds)
-        effect = np.mean([of[0].mean() for of in chance.widths.values()] or [1.0])  # of dependence, on average
-        information = float((rows.w**2 * q * (1 - q)).sum() / effect)
-        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        wide = [of[0][chance.known[pair].kinds[0].fine] for pair, of in chance.widths.items()]
+        effect = float(np.concatenate([*wide, *([] if chance.widths else [np.ones(1)])]).mean())  # of dependence
+        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information / effect, 1e-300))
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
         return Found(groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable))
 
     def _groups(
-        self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
+        self, common: AnyModel, model: AnyModel, named: Sequence[_Named], chance: Chance, label: Label | None
     ) -> Iterator[tuple[FoundGroup, Correction]]:
         """Describe groups by weighted means of their rows and by their effects."""
-        rows, theta, at = model.rows, model.fit.theta, common.common
-        errors = model.errors
-        for each in named:
-            inside, last = rows_of(self.columns, each.rule), at + each.slope
-            critical, effect = chance.critical(each.two, each.slope, LEVEL / self.events), float(theta[last])
-            error = float(errors[last]) * float(np.sqrt(each.width))
+        for at, each in enumerate(named):
+            inside, critical = (
+                rows_of(self.columns, each.rule),
+                chance.critical(each.two, each.slope, LEVEL / self.events),
+            )
+            weights, (effect, error) = model.rows.w[inside], model.effect(at)
+            error *= math.sqrt(each.width)
             kept = shrunk(effect / error, critical)
-            q = expit(common.log_odds)
             predicted, recalibrated, observed = (
-                float(np.average(x[inside], weights=rows.w[inside])) for x in (expit(rows.s), q, rows.y)
+                float(np.average(x[inside], weights=weights)) for x in common.means(bool(each.slope))
             )
             conditions, n = tuple(each.rule.values()), int(np.count_nonzero(inside))
             rule, kind = " and ".join(one.text for one in conditions), "confidence" if each.slope else "bias"
             interval = effect - critical * error, effect + critical * error
-            low, high = wilson(observed, effective_number(rows.w[inside]) / each.width, critical)
-            cost = each.gained / len(rows.s) * kept**2
+            low, high = wilson(observed, effective_number(weights) / each.width, critical)
+            cost = each.gained / len(inside) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            added = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(conditions, label, *added)
-            at = last + 1
+            yield (
+                FoundGroup(rule, conditions, kind, label, n, *found),
+                Correction(conditions, label, *model.added(at, kept)),
+            )
 
 
 def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
@@ -248,7 +253,7 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
     surplus = dict.fromkeys(scores.pairs, -np.inf)
-    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.q) / chance.n_rows), chance):
+    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.variance) / chance.n_rows), chance):
         surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
     return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
 
@@ -323,19 +328,20 @@ def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterat
     yield from zip(cuts.tolist(), found.tolist(), strict=True)
 
 
-def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_Named]) -> tuple[Model, list[_Named]]:
+def _without_needless(
+    columns: Sequence[Column], model: AnyModel, named: Sequence[_Named]
+) -> tuple[AnyModel, list[_Named]]:
     """Leave out conditions of biases that the other groups have made needless."""
-    place, found = model.common, []
-    for group in named:
+    found = []
+    for place, group in enumerate(named):
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
-            other = replace(model, basis=np.insert(np.delete(model.basis, place, 0), place, inside, 0))
+            other = model.with_rows(place, inside)
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
                 model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break
         found.append(group)
-        place += 1 + group.slope
     return model, found
 
 
