@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import check_indexes
 from .._lib.dataclasses import replace
-from .._lib.elementary import expit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
@@ -23,7 +22,7 @@ from ..calibration.where.naming import MOST, Found, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
+from ..forecasts.reading import SEARCHED, NumberReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
 from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
@@ -32,6 +31,9 @@ from ..report.result import frames_as_input
 from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
 
+if TYPE_CHECKING:
+    from ..calibration.where.naming import AnyRows
+
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
 """Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
 searched, of more whether the most probable one is right; clusters with fewer of which their dependence is hardly known;
@@ -39,7 +41,7 @@ and the AUC of a column alone from which on it looks like another form of the ou
 
 
 @frames_as_input
-@reads(RowReading, SEARCHED)
+@reads(NumberReading, SEARCHED)
 def find_groups(
     y_true: Any,
     y_prob: Any = None,
@@ -48,7 +50,7 @@ def find_groups(
     max_groups: int = MOST,
     view: str = "each-class",
     seed: int = 0,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[NumberReading],
 ) -> Groups:
     """Find groups of rows in which forecasts are wrong, beyond the error that all rows share.
 
@@ -123,7 +125,10 @@ def find_groups(
     [('age >= 60', 667)]
     """
     if is_predictive(y_prob):
-        raise InputError("y_prob: groups are searched for class probabilities, not for predictive distributions.")
+        from .find_distribution_groups import find_distribution_groups
+
+        check_indexes(y_true=y_true, among=among)
+        return find_distribution_groups(y_true, y_prob, among, max_groups, seed, reading)
     if y_prob is None:
         raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
@@ -162,52 +167,85 @@ def groups_of_rows(
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = _gathered(stream)
+    columns, warnings = searched_columns(values, rows.truth, named)
+    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
+    if events[0].label is None:
+        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
+    search, found = searched(columns, {event.label: event.rows for event in events}, most, seed)
+    gain = _gain(rows, events, found, search) if any(of.groups for of in found) else None
+    return named_groups(
+        columns,
+        {event.label: event.rows for event in events},
+        found,
+        warnings,
+        gain=gain,
+        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
+        labels=rows.labels,
+        dependence=dependence,
+        notes=notes,
+        seed=seed,
+        _fit=partial(_recalibrator, rows, events, found, search, gain),
+    )
+
+
+def searched_columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
+    """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
-    for name in list(values):  # which are let go of
+    for name in list(values):
         made = [*columns_of_values(name, values.pop(name))]
-        remark = _remark(made[0], rows.truth, named)
+        remark = _remark(made[0], truth, named)
         columns += made if named or not remark else ()
         warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
     if not columns:
         raise InputError("among: no column is left to search; name some.")
-    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
-    if events[0].label is None:
-        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
-    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.uint8))] * (len(columns) == 1)
+    return columns, warnings
+
+
+def searched(
+    columns: Sequence[Column], events: Mapping[Any, AnyRows], most: int, seed: int
+) -> tuple[Search, list[Found]]:
+    """Search the rows of each event."""
+    n = len(columns[0].codes)
+    bare = [Column("", np.zeros(n), codes=np.zeros(n, np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
-    found = [search.found(event.rows, event.label) for event in events]
-    clusters = None if rows.cluster is None else np.unique(rows.cluster).size
+    return search, [search.found(rows, label) for label, rows in events.items()]
+
+
+def named_groups(
+    columns: Sequence[Column],
+    events: Mapping[Any, AnyRows],
+    found: Sequence[Found],
+    warnings: Sequence[str],
+    **others: Any,
+) -> Groups:
+    """Give the groups of all events, with what was predicted and observed of all rows."""
+    first, one = next(iter(events.values())), len(events) == 1
+    clusters = None if first.cluster is None else int(first.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
-        warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
+        few = f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30"
+        warnings = [*warnings, few]
     of_events = [
-        (group, rule, event.label, event.rows)
-        for of, event in zip(found, events, strict=True)
+        (group, rule, label, rows)
+        for of, (label, rows) in zip(found, events.items(), strict=True)
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
-    items, first, one = tuple(group for group, *_ in of_events), events[0].rows, len(events) == 1
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    whole = uncertain_mean(first.y, first.w, Dependence(first.cluster)).interval(0.95)
-    gain = _gain(rows, events, found, search) if items else None
+    predicted, _, observed = first.model.means(False)
+    whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
     return Groups(
-        items=items,
+        items=tuple(group for group, *_ in of_events),
         p_value=min(of.p_value for of in found),
         rules_searched=sum(of.chance.rules for of in found),
         columns=tuple(column.name for column in columns),
-        gain=gain,
         detectable_bias=max(of.detectable for of in found),
-        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
-        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if one else math.nan,
-        observed=float(np.average(first.y, weights=first.w)) if one else math.nan,
+        mean_predicted=float(np.average(predicted, weights=first.w)) if one else math.nan,
+        observed=float(np.average(observed, weights=first.w)) if one else math.nan,
         observed_interval=(max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
         residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
-        n_rows=len(rows.truth),
-        labels=rows.labels,
-        dependence=dependence,
+        n_rows=len(first.w),
         n_clusters=clusters,
-        notes=notes,
         warnings=tuple(warnings),
-        seed=seed,
-        _fit=partial(_recalibrator, rows, events, found, search, gain),
+        **others,
     )
 
 
@@ -279,7 +317,7 @@ def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]
 
     def without_columns() -> Iterator[tuple[Forecasts, Any]]:
         for forecasts, among in stream:
-            given = _checked(among, forecasts.n_rows)
+            given = columns_among(among, forecasts.n_rows)
             for block in forecasts.blocks():
                 notes.append(block.notes)
                 places = np.searchsorted(forecasts.index, block.weighing.index)
@@ -291,7 +329,7 @@ def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]
     return rows, {name: np.concatenate(columns.pop(name)) for name in list(columns)}, sum(notes, start=Notes())
 
 
-def _checked(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
+def columns_among(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
     """Return columns as arrays, by name: each has a value for every row."""
     columns = arrays_among(among, n_rows)
     if len(columns) > MOST_COLUMNS:

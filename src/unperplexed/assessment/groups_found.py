@@ -58,6 +58,8 @@ class Groups(JsonResult):
     warnings: tuple[str, ...]
     seed: int
     _fit: Callable[[], FoundGroupRecalibrator] = field(repr=False, compare=False)
+    form: str = ""
+    """What predictive distributions are, such as "23 quantiles"; "" for class probabilities."""
     version: str = __version__
 
     def __bool__(self) -> bool:

@@ -244,6 +244,10 @@ def _distributions(a: argparse.Namespace) -> None:
 
     outputs = Outputs(a)
     found, command = assessment_of_distributions(a), distribution_command(a)
+    if a.among:
+        from .where import groups_in_distributions
+
+        found = replace(found, groups_found=groups_in_distributions(a))
     outputs.naming = outputs.naming._replace(recalibrate=command)
     written = outputs.picture(found) | outputs.page(found, command)
     outputs.write(found.to_json, partial(outputs.text, found), written)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,12 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
-_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine",), "tally": ("engine",)}
+_KNOWN = {
+    "recalibrate": ("apply", "seed"),
+    "assess": ("engine", "among"),
+    "tally": ("engine",),
+    "where": ("among", "seed"),
+}
 """Those of them that a command has a use for."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
@@ -118,10 +125,10 @@ def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Say how forecasts are assessed, and what is known of each row."""
     seasons = _seasons(a)
     reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
-    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": _reading(a, read)}
+    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": rows_reading(a, read)}
 
 
-def _reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+def rows_reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Give what stands beside the forecasts, under the names of Python's options."""
     reading = reading_of(read)
     reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
@@ -148,7 +155,7 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
-    return made.fit(read.y, read.forecast, **_reading(a, read))
+    return made.fit(read.y, read.forecast, **rows_reading(a, read))
 
 
 def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
@@ -270,6 +277,19 @@ def distributions_of(a: argparse.Namespace) -> ReadDistributions:
         raise rows.naming(error) from None
 
 
+def _searched(a: argparse.Namespace) -> list[str]:
+    """Name the columns that are searched for groups; those of a hub are known once it is read."""
+    among = getattr(a, "among", [])
+    return among if among != ["all"] else [] if a.hub else others_of(a, Input.of(a).columns)
+
+
+def others_of(a: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Return the columns that hold neither outcomes, weights nor forecasts, as far as options name these."""
+    words = [*chain(*(getattr(a, form) for form in PREDICTIVE)), *a.censored, *a.truth, a.weight or ""]
+    used = {part for word in words for part in (word, *re.split("[=,]", word))}
+    return [name for name in names if not any(fnmatchcase(name, each) for each in used)]
+
+
 def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     """Read which columns hold what; options that are for other forecasts are refused."""
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
@@ -294,7 +314,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        [*getattr(a, "by", ()), *_seasons(a)],
+        [*getattr(a, "by", ()), *_searched(a), *_seasons(a)],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -85,7 +85,11 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
-        summary=[*([thresholds_table(a)] * bool(a.thresholds)), *map(surprises_table, filter(None, [a.surprises]))],
+        summary=[
+            *([thresholds_table(a)] * bool(a.thresholds)),
+            *map(surprises_table, filter(None, [a.surprises])),
+            *_groups_found(a, brief=True),
+        ],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -212,6 +216,8 @@ def settings(a: DistributionAssessment, carried: str = "") -> str:
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    if a.groups_found is not None:
+        yield Section("where", "Groups of rows in which they are wrong", _groups_found(a, brief=False), "Where")
     if a.thresholds:
         events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
         yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
@@ -227,6 +233,14 @@ def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator
         drawn = [surprises_chart(s)] if wide else []
         yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
+
+
+def _groups_found(a: DistributionAssessment, *, brief: bool) -> list[Block]:
+    if a.groups_found is None:
+        return []
+    from .where import found_blocks
+
+    return found_blocks(a.groups_found, brief)
 
 
 def pit_table(a: DistributionAssessment) -> Table:

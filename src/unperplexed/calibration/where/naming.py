@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import dataclass
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from ...statistics.intervals import wilson
@@ -20,7 +20,8 @@ from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
 if TYPE_CHECKING:
     from .pit import PitModel, SearchedPit
 
-    AnyRows, AnyModel = SearchedRows | SearchedPit, Model | PitModel
+    AnyRows: TypeAlias = SearchedRows | SearchedPit
+    AnyModel: TypeAlias = Model | PitModel
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -66,6 +67,8 @@ class FoundGroup(ByValue):
     worse."""
     p_adjusted: float
     """p-value, adjusted for all rules that were searched."""
+    median_spread: float = math.nan
+    """Of predictive distributions the median predicted spread of its rows, in the unit of the outcomes, if known."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +178,10 @@ class Search:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
         common: AnyModel = rows.model
         model, level, p_value, named = common, LEVEL / self.events, 1.0, list[_Named]()
+        information = 0.0
         while True:
             scores = model.scores(self.columns)
-            information = information if named else float(scores.variance.sum())
+            information = information or float(scores.variance.sum())
             if chance is not None and len(scores.pairs) > _PAIRS:
                 scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
@@ -206,10 +210,8 @@ class Search:
     ) -> Iterator[tuple[FoundGroup, Correction]]:
         """Describe groups by weighted means of their rows and by their effects."""
         for at, each in enumerate(named):
-            inside, critical = (
-                rows_of(self.columns, each.rule),
-                chance.critical(each.two, each.slope, LEVEL / self.events),
-            )
+            inside = rows_of(self.columns, each.rule)
+            critical = chance.critical(each.two, each.slope, LEVEL / self.events)
             weights, (effect, error) = model.rows.w[inside], model.effect(at)
             error *= math.sqrt(each.width)
             kept = shrunk(effect / error, critical)
@@ -223,10 +225,8 @@ class Search:
             cost = each.gained / len(inside) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            yield (
-                FoundGroup(rule, conditions, kind, label, n, *found),
-                Correction(conditions, label, *model.added(at, kept)),
-            )
+            added = Correction(conditions, label, *model.added(at, kept))
+            yield FoundGroup(rule, conditions, kind, label, n, *found), added
 
 
 def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:

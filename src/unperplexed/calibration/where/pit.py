@@ -7,6 +7,7 @@ and by the shift or width of each group that was named before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from ..._lib.dataclasses import dataclass
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.fit import Fit, fitted
-from ...maps.pit import PRIOR, PitCells, PitGains
+from ...maps.pit import PRIOR, PitCells, PitGains, PitMap
 from ...statistics.matrices import Factored, definite, product
 from ...statistics.normal_scores import cell_means, directions, numbered, third_cumulants
 from ..diagnosis.distributions import held_between
@@ -103,11 +104,19 @@ class PitModel:
     def _fit(self) -> Fit:
         return fitted(self._gains, PRIOR)
 
+    @property
+    def _map(self) -> PitMap:
+        return self._gains.map_of(self._fit.theta)
+
+    @property
+    def _base(self) -> PitModel:
+        return self if self.before is None else self.before._base
+
     @cached_property
     def mended(self) -> PitCells:
         """Normal scores after the fit."""
-        found, cells = self._gains.map_of(self._fit.theta), self._given
-        low, high = (found.scores(z, cells.level, cells.log_spread) for z in (cells.low, cells.high))
+        cells = self._given
+        low, high = (self._map.scores(z, cells.level, cells.log_spread) for z in (cells.low, cells.high))
         return cells._replace(low=low, high=high)
 
     @property
@@ -125,7 +134,7 @@ class PitModel:
 
     def with_rows(self, group: int, inside: Bools) -> PitModel:
         """Change the rows of a group."""
-        model = PitModel(self.rows)
+        model = self._base
         for at, each in enumerate(self._groups):
             model = PitModel(self.rows, model, inside.astype(np.float64) if at == group else each.inside, each.slope)
         return model
@@ -135,14 +144,15 @@ class PitModel:
         return PitScores(columns, self)
 
     def effect(self, group: int) -> tuple[float, float]:
-        """Return a group's shift in spreads, or log of its width, with its standard error as independent rows have it.
+        """Return a group's shift in predicted spreads, or log of its width, with its error as independent rows have it.
 
-        With weights it is that of independent rows, whatever they weigh.
+        With weights the standard error is that of independent rows, whatever they weigh.
         """
         of, w = self._groups[group], self.rows.w
         fit, inside = of._fit.at_maximum, np.asarray(of.inside)
+        wide = 1.0 if of.slope else math.exp(self._base._map.coefficients.get("spread", 0.0))
         weights = float(product(inside, w * w) / product(inside, w))
-        return float(fit.theta[-1]), float(np.sqrt(fit.covariance[-1, -1] * weights))
+        return float(fit.theta[-1] * wide), float(np.sqrt(fit.covariance[-1, -1] * weights) * wide)
 
     def added(self, group: int, share: float) -> tuple[float, float, float]:
         """Return such a share of a group's shift, or of the log of its width."""
@@ -155,7 +165,7 @@ class PitModel:
         Of an outcome in a cell a part is seen there.
         """
         part, n = _SHOWN[slope], len(self.rows.w)
-        low, high = ndtr(self._gains.map_of(self._fit.theta).scores(ndtri(part)))
+        low, high = ndtr(self._map.scores(ndtri(part)))
         return np.full(n, part[1] - part[0]), np.full(n, high - low), held_between(self.rows.rows, *part)
 
 
@@ -165,12 +175,9 @@ def _alike(cells: PitCells) -> PitCells:
         return cells
     point = cells.low == cells.high
     ends = (np.where(point, np.round(_PER_SCORE * z), z) for z in (cells.low, cells.high))
-    at, row = numbered(*ends, point.astype(np.float64), cells.level, cells.log_spread)
-    total = np.bincount(at, cells.total)
-    low, high = (
-        np.where(point[row], np.bincount(at, cells.total * np.where(point, z, 0.0)) / total, z[row]) for z in cells[:2]
-    )
-    return PitCells(low, high, cells.level[row], cells.log_spread[row], total)
+    at, total = numbered(*ends, cells.level, cells.log_spread)[0], cells.total
+    low, high, level, log_spread = (np.bincount(at, total * x) / np.bincount(at, total) for x in cells[:4])
+    return PitCells(low, high, level, log_spread, np.bincount(at, total).astype(np.float64))
 
 
 @cache
@@ -231,7 +238,7 @@ class PitScores(Scores):
         k, total = len(self.x), h.sum(axis=0) / share
         moved = self._back.T @ (self._back @ total[:, :k].T)
         taken = np.moveaxis(self._known[:, :2, :k] @ moved, 1, 2).astype(h.dtype)
-        return h[..., :2] - self.rows.w[rows, None, None].astype(h.dtype) * taken[self._at[rows]]
+        return np.asarray(h[..., :2] - self.rows.w[rows, None, None].astype(h.dtype) * taken[self._at[rows]])
 
     def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""
@@ -239,6 +246,6 @@ class PitScores(Scores):
         h = _table()[(u * _DRAWN).astype(np.int32)] * deviations[:, None]
         return self.values(np.moveaxis(self._projected(h, rows, share), 2, 0), rows)
 
-    def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:  # noqa: ARG002
+    def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:
         """Return both directions beside one another, in single precision, which chance is known in."""
         return np.hstack([*r]).astype(np.float32)

@@ -155,7 +155,7 @@ class Model:
         slope = float(theta[place + 1]) if self.slopes[group] else 0.0
         return float(theta[place]), slope, float(self.rows.s[self.basis[place] > 0].mean())
 
-    def means(self, slope: int) -> tuple[Floats, Floats, Floats]:  # noqa: ARG002
+    def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
         """Return predictions, those after the curve that all rows share, and whether the event occurred."""
         return expit(self.rows.s), expit(self.log_odds), self.rows.y
 
