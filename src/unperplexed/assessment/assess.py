@@ -46,18 +46,22 @@ from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, AssessOptions, Auto, Source, skill_against
 
 if TYPE_CHECKING:
+    from ..calibration.dependence_search import DependenceSearch
     from ..forecasts.distributions.predictive import Predictive
     from .distribution_result import DistributionAssessment
+    from .groups_found import Groups
 
 _SAME = 1e-6
 """Relative difference of two means of the same rows at most: counting in cells rounds them."""
 
 
 @overload
-def assess(y_true: Any, y_prob: Predictive, **options: Unpack[PredictiveOptions]) -> DistributionAssessment: ...
+def assess(
+    y_true: Any, y_prob: Predictive, *, among: Any = None, **options: Unpack[PredictiveOptions]
+) -> DistributionAssessment: ...
 @overload
 def assess(
-    y_true: Any, y_prob: Any = None, *, n_jobs: int | None = None, **options: Unpack[AssessOptions]
+    y_true: Any, y_prob: Any = None, *, n_jobs: int | None = None, among: Any = None, **options: Unpack[AssessOptions]
 ) -> Assessment: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)
@@ -74,6 +78,7 @@ def assess(
     resamples: int = 400,
     seed: int = 0,
     n_jobs: int | None = None,
+    among: Any = None,
     **reading: Unpack[AssessedReading],
 ) -> Any:
     """Assess forecasts against outcomes: how good they are and what is wrong with them.
@@ -115,6 +120,9 @@ def assess(
         Random seed of the bootstrap replicates.
     n_jobs : int, optional
         As in `Tally.of`.
+    among : mapping from str to array_like of shape (n,), or data frame, optional
+        Columns in which groups of rows are searched where forecasts are wrong, as `find_groups` does with its defaults:
+        ``groups_found`` of the result. A `Tally` has no rows to search.
     **reading
         How rows are read: options of `Forecasts`, which describes them, among them ``labels``, ``pos_label``,
         ``scale`` ("percent", "logits", "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that may
@@ -153,8 +161,10 @@ def assess(
         from .distributions import assess_distributions
 
         return assess_distributions(
-            y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading
+            y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading, among=among
         )
+    if among is not None and y_prob is None:
+        raise InputError("among: groups are searched in rows; a tally has none.")
     if is_predictive(y_true):
         raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
     if counts_distributions(y_true):
@@ -169,13 +179,14 @@ def assess(
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
-    forecasts, known, dependence = read_rows(y_true, y_prob, reading)
+    forecasts, known, dependence = read_rows(y_true, y_prob, reading, among, "among")
     parts = parts_for(view, known.get("clusters"), known.get("sample_weight"))
     tally = Tally.count(forecasts, parts=parts, diagnosed=0, **counting)
     result = replace(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
         skill=skill_against(reference, forecasts, settings, y_true, known, dependence=dependence),
         dependence=dependence,
+        groups_found=None if among is None else _groups_among(forecasts, among, dependence, seed),
     )
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
@@ -183,6 +194,12 @@ def assess(
     if tally.n_classes > 2 and result.view != "each-class":
         result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))
     return result
+
+
+def _groups_among(forecasts: Forecasts, among: Any, dependence: DependenceSearch, seed: int) -> Groups:
+    from .find_groups import groups_of_rows
+
+    return groups_of_rows([(forecasts, among)], dependence, seed=seed)
 
 
 def diagnosed_rows(forecasts: Forecasts, tally: Tally) -> Diagnosis:

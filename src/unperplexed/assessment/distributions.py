@@ -93,10 +93,17 @@ def assess_distributions(
     metrics: Sequence[str] = (),
     confidence: float = 0.95,
     reading: Mapping[str, Any],
+    among: Any = None,
 ) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, reference, metrics, confidence, reading)
-    return _mendable(rows, assessed(rows, scored, confidence))
+    found = _mendable(rows, assessed(rows, scored, confidence))
+    if among is None:
+        return found
+    from .find_distribution_groups import groups_of_distributions
+    from .find_groups import columns_among
+
+    return replace(found, groups_found=groups_of_distributions(rows, columns_among(among, len(forecast))))
 
 
 def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:

@@ -150,7 +150,12 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: _Rows, dependence: DependenceSearch, max_groups: int, view: str, seed: int, named: bool = True
+    stream: _Rows,
+    dependence: DependenceSearch,
+    max_groups: int = MOST,
+    view: str = "each-class",
+    seed: int = 0,
+    named: bool = True,
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 

@@ -243,7 +243,8 @@ def _distributions(a: argparse.Namespace) -> None:
     from .distributions import assessment_of_distributions
 
     outputs = Outputs(a)
-    found, command = assessment_of_distributions(a), distribution_command(a)
+    found: Any = assessment_of_distributions(a)
+    command = distribution_command(a)
     if a.among:
         from .where import groups_in_distributions
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.fit import Fit, fitted
 from ...maps.pit import PRIOR, PitCells, PitGains, PitMap
 from ...statistics.matrices import Factored, definite, product
-from ...statistics.normal_scores import cell_means, directions, numbered, third_cumulants
+from ...statistics.normal_scores import cell_means, numbered
 from ..diagnosis.distributions import held_between
 from .conditions import Column
 from .rules import CLUSTERS_EACH, INFORMATION_EACH, Pair, RuleMoments, Scored, Scores
@@ -32,9 +32,8 @@ _COMMON = "bias", "spread", "skew", "tail"
 _SHOWN = (0.5, 1.0), (0.1, 0.9)
 """Part of a forecast that shows a bias, and a width: above the median, and the central 80%."""
 
-_DRAWN, _ONE_BY_ONE, _PER_SCORE = 65_536, 4096, 32
-"""Different normal scores that are drawn; rows that are fitted one by one; and cells of a unit of the normal score, of
-which more rows are in."""
+_ONE_BY_ONE, _PER_SCORE = 4096, 32
+"""Rows that are fitted one by one; and cells of a unit of the normal score in which more rows are."""
 
 
 class SearchedPit(NamedTuple):
@@ -180,12 +179,6 @@ def _alike(cells: PitCells) -> PitCells:
     return PitCells(low, high, level, log_spread, np.bincount(at, total).astype(np.float64))
 
 
-@cache
-def _table() -> AnyFloats:
-    """Directions at normal scores that are equally probable."""
-    return directions(ndtri((np.arange(_DRAWN) + 0.5) / _DRAWN)).astype(np.float32)
-
-
 class PitScores(Scores):
     """Scores of rules against a model of predictive distributions.
 
@@ -210,19 +203,21 @@ class PitScores(Scores):
         self._cross = self._back @ squared @ self._back.T
         self._deviations = np.sqrt(np.einsum("pjj->pj", self._known))[self._at]
         self.information, self.variance = (each * self._known[self._at, 0, 0] for each in (w, w * w))
+        order = np.argsort(model.mended.low + model.mended.high)
+        self._pool = (h / np.maximum(self._deviations, 1e-300))[order].astype(np.float32)
         self.x, self._some = np.empty((k, 0)), slice(None)
         self.scored = self._projected((w[:, None] * h)[:, None], slice(None), 1.0)[:, 0]
         self.alike = self.scored.T, (w[:, None] * self._deviations[:, :2]).T
 
     @cached_property
     def _parts(self) -> Floats:
-        w, known, third = self.rows.w, self._known[:, :2, : len(self.x)][self._at], third_cumulants()
+        w, known = self.rows.w, self._known[:, :2, : len(self.x)][self._at]
         one, two = (self._deviations[:, :2] * w[:, None]).T
         each = (w, w * w) if self.weighted else (w,)
         turned = product(known, self._back.T)
         functions = (turned[:, of] * weight[:, None] for weight in each for of in (0, 1))
-        both, zero = w * w * self._known[self._at, 0, 1], np.zeros_like(w)
-        cubes = third[0] * one**3, np.sqrt(2) * one * one * two, zero, third[1] * two**3
+        both, (a, b) = w * w * self._known[self._at, 0, 1], self._pool[:, :2].T.astype(np.float64)
+        cubes = [np.mean(a ** (3 - k) * b**k) * one ** (3 - k) * two**k for k in range(4)]
         plain = [np.ones_like(w), one**2, cubes[0], both, two**2, *cubes[1:]]
         return np.column_stack([*plain, *functions])
 
@@ -241,9 +236,12 @@ class PitScores(Scores):
         return np.asarray(h[..., :2] - self.rows.w[rows, None, None].astype(h.dtype) * taken[self._at[rows]])
 
     def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
-        """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""
+        """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all.
+
+        They are drawn from those of all rows, in order, each in its standard deviations.
+        """
         deviations = (self.rows.w[rows, None] * self._deviations[rows]).astype(np.float32)
-        h = _table()[(u * _DRAWN).astype(np.int32)] * deviations[:, None]
+        h = self._pool[(u * len(self._pool)).astype(np.int32)] * deviations[:, None]
         return self.values(np.moveaxis(self._projected(h, rows, share), 2, 0), rows)
 
     def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:
