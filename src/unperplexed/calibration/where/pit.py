@@ -211,10 +211,10 @@ class PitScores(Scores):
 
     @cached_property
     def _parts(self) -> Floats:
-        w, known = self.rows.w, self._known[:, :2, : len(self.x)][self._at]
+        w = self.rows.w
         one, two = (self._deviations[:, :2] * w[:, None]).T
         each = (w, w * w) if self.weighted else (w,)
-        turned = product(known, self._back.T)
+        turned = (self._known[:, :2, : len(self.x)] @ self._back.T)[self._at]
         functions = (turned[:, of] * weight[:, None] for weight in each for of in (0, 1))
         both, (a, b) = w * w * self._known[self._at, 0, 1], self._pool[:, :2].T.astype(np.float64)
         cubes = [np.mean(a ** (3 - k) * b**k) * one ** (3 - k) * two**k for k in range(4)]
