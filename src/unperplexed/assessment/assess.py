@@ -46,10 +46,8 @@ from .risk_profile import sensitivity_of_points
 from .settings import AssessmentSettings, AssessOptions, Auto, Source, skill_against
 
 if TYPE_CHECKING:
-    from ..calibration.dependence_search import DependenceSearch
     from ..forecasts.distributions.predictive import Predictive
     from .distribution_result import DistributionAssessment
-    from .groups_found import Groups
 
 _SAME = 1e-6
 """Relative difference of two means of the same rows at most: counting in cells rounds them."""
@@ -186,20 +184,17 @@ def assess(
         assess_tally(tally, settings).advising(PythonLine.reading(reading)),
         skill=skill_against(reference, forecasts, settings, y_true, known, dependence=dependence),
         dependence=dependence,
-        groups_found=None if among is None else _groups_among(forecasts, among, dependence, seed),
     )
+    if among is not None:
+        from .find_groups import groups_of_rows
+
+        result = replace(result, groups_found=groups_of_rows([(forecasts, among)], dependence, seed=seed))
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
     result = result.diagnosed_by(partial(diagnosed_rows, forecasts, tally), lambda: [forecasts])
     if tally.n_classes > 2 and result.view != "each-class":
         result = result.with_classes(partial(_each_class, forecasts, tally, replace(settings, view="each-class")))
     return result
-
-
-def _groups_among(forecasts: Forecasts, among: Any, dependence: DependenceSearch, seed: int) -> Groups:
-    from .find_groups import groups_of_rows
-
-    return groups_of_rows([(forecasts, among)], dependence, seed=seed)
 
 
 def diagnosed_rows(forecasts: Forecasts, tally: Tally) -> Diagnosis:

@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, check_choice, listed
+from .._lib.errors import InputError, check_choice, check_seed, check_whole, listed
 from .._lib.formatting import number_of
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Bools, Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
@@ -22,6 +23,7 @@ from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, reference_scores, skill_against
@@ -41,7 +43,9 @@ from .distribution_result import (
 from .pit_shares import PitShares
 
 if TYPE_CHECKING:
+    from ..calibration.where.naming import Found, FoundGroup, Search
     from ..tally.distributions import DistributionTally
+    from .groups_found import Groups
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -100,7 +104,6 @@ def assess_distributions(
     found = _mendable(rows, assessed(rows, scored, confidence))
     if among is None:
         return found
-    from .find_distribution_groups import groups_of_distributions
     from .find_groups import columns_among
 
     return replace(found, groups_found=groups_of_distributions(rows, columns_among(among, len(forecast))))
@@ -339,3 +342,43 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
             zip(labels, predicted, events, excess, adjusted, strict=True), 1
         )
     )
+
+
+def groups_of_distributions(
+    rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = 6, seed: int = 0, named: bool = True
+) -> Groups:
+    """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
+    from ..calibration.where.naming import rows_of
+    from ..calibration.where.pit import PitModel
+    from .find_groups import found_groups, searched_columns
+
+    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
+    weighted = True if rows.rows.weight is None else rows.rows.weight > 0
+    rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
+    given = {name: values[rows.kept] for name, values in among.items()}
+    columns, warnings = searched_columns(given, (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
+    groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
+    cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread
+    common = {
+        "p_value_all": Tested.of(rows.rows, rows.groups).gate.p_value,
+        "dependence": rows.search,
+        "warnings": [*warnings, *rows.notes],
+        "form": rows.forecast.form,
+        **{"gain": None, "labels": (), "notes": Notes(), "_fit": None},
+    }
+
+    def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
+        both = zip(found[0].groups, found[0].rules, strict=True)
+        return {"items": tuple(_of_numbers(group, rows_of(search.columns, rule), spread) for group, rule in both)}
+
+    return found_groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common, more)
+
+
+def _of_numbers(group: FoundGroup, inside: Bools, log_spread: Floats | None) -> FoundGroup:
+    """Give a width as a factor, and the spread that a bias is told in."""
+    spread = math.nan if log_spread is None else math.exp(float(np.median(log_spread[inside])))
+    if group.error == "bias":
+        return replace(group, median_spread=spread)
+    effect, shrunken, *ends = np.exp([group.effect, group.effect_shrunken, *group.effect_interval]).tolist()
+    return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))

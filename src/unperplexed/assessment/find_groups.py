@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -125,10 +125,11 @@ def find_groups(
     [('age >= 60', 667)]
     """
     if is_predictive(y_prob):
-        from .find_distribution_groups import find_distribution_groups
+        from .distributions import groups_of_distributions, read_distributions
 
         check_indexes(y_true=y_true, among=among)
-        return find_distribution_groups(y_true, y_prob, among, max_groups, seed, reading)
+        rows = read_distributions(y_true, y_prob, reading)
+        return groups_of_distributions(rows, columns_among(among, len(y_prob)), max_groups, seed)
     if y_prob is None:
         raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
@@ -176,21 +177,14 @@ def groups_of_rows(
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
-    search, found = searched(columns, {event.label: event.rows for event in events}, most, seed)
-    gain = _gain(rows, events, found, search) if any(of.groups for of in found) else None
-    return named_groups(
-        columns,
-        {event.label: event.rows for event in events},
-        found,
-        warnings,
-        gain=gain,
-        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
-        labels=rows.labels,
-        dependence=dependence,
-        notes=notes,
-        seed=seed,
-        _fit=partial(_recalibrator, rows, events, found, search, gain),
-    )
+
+    def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
+        gain = _gain(rows, events, found, search) if any(of.groups for of in found) else None
+        return {"gain": gain, "notes": notes, "_fit": partial(_recalibrator, rows, events, found, search, gain)}
+
+    p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
+    common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
+    return found_groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
 
 
 def searched_columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
@@ -206,52 +200,56 @@ def searched_columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) 
     return columns, warnings
 
 
-def searched(
-    columns: Sequence[Column], events: Mapping[Any, AnyRows], most: int, seed: int
-) -> tuple[Search, list[Found]]:
-    """Search the rows of each event."""
-    n = len(columns[0].codes)
+def found_groups(
+    columns: Sequence[Column],
+    events: Sequence[tuple[Label | None, AnyRows]],
+    most: int,
+    seed: int,
+    common: Mapping[str, Any],
+    more: Callable[[Search, Sequence[Found]], Mapping[str, Any]],
+) -> Groups:
+    """Search the rows of each event, by its class.
+
+    Parameters
+    ----------
+    columns, events, most, seed
+        What is searched, and how.
+    common : mapping
+        What is known of the rows, by fields of `Groups`.
+    more : callable
+        Gives what else there is to say of what was found.
+    """
+    n, warnings = len(columns[0].codes), [*common["warnings"]]
     bare = [Column("", np.zeros(n), codes=np.zeros(n, np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
-    return search, [search.found(rows, label) for label, rows in events.items()]
-
-
-def named_groups(
-    columns: Sequence[Column],
-    events: Mapping[Any, AnyRows],
-    found: Sequence[Found],
-    warnings: Sequence[str],
-    **others: Any,
-) -> Groups:
-    """Give the groups of all events, with what was predicted and observed of all rows."""
-    first, one = next(iter(events.values())), len(events) == 1
+    found = [search.found(rows, label) for label, rows in events]
+    first, one = events[0][1], len(events) == 1
     clusters = None if first.cluster is None else int(first.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
-        few = f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30"
-        warnings = [*warnings, few]
+        warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     of_events = [
-        (group, rule, label, rows)
-        for of, (label, rows) in zip(found, events.items(), strict=True)
+        (group, rule, *event)
+        for of, event in zip(found, events, strict=True)
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
     predicted, _, observed = first.model.means(False)
     whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
-    return Groups(
-        items=tuple(group for group, *_ in of_events),
-        p_value=min(of.p_value for of in found),
-        rules_searched=sum(of.chance.rules for of in found),
-        columns=tuple(column.name for column in columns),
-        detectable_bias=max(of.detectable for of in found),
-        mean_predicted=float(np.average(predicted, weights=first.w)) if one else math.nan,
-        observed=float(np.average(observed, weights=first.w)) if one else math.nan,
-        observed_interval=(max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
-        residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
-        n_rows=len(first.w),
-        n_clusters=clusters,
-        warnings=tuple(warnings),
-        **others,
-    )
+    known = {
+        "items": tuple(group for group, *_ in of_events),
+        "p_value": min(of.p_value for of in found),
+        "rules_searched": sum(of.chance.rules for of in found),
+        "columns": tuple(column.name for column in columns),
+        "detectable_bias": max(of.detectable for of in found),
+        "mean_predicted": float(np.average(predicted, weights=first.w)) if one else math.nan,
+        "observed": float(np.average(observed, weights=first.w)) if one else math.nan,
+        "observed_interval": (max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
+        "residuals": Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
+        "n_rows": n,
+        "n_clusters": clusters,
+        "seed": seed,
+    }
+    return Groups(**{**common, **known, "warnings": tuple(warnings), **more(search, found)})
 
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:

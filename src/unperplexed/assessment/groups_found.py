@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .._lib.dataclasses import dataclass, field
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
@@ -57,7 +58,7 @@ class Groups(JsonResult):
     """What was left out or rescaled on the way in."""
     warnings: tuple[str, ...]
     seed: int
-    _fit: Callable[[], FoundGroupRecalibrator] = field(repr=False, compare=False)
+    _fit: Callable[[], FoundGroupRecalibrator] | None = field(repr=False, compare=False)
     form: str = ""
     """What predictive distributions are, such as "23 quantiles"; "" for class probabilities."""
     version: str = __version__
@@ -101,7 +102,17 @@ class Groups(JsonResult):
         return pictures(self, figure)
 
     def recalibrator(self) -> FoundGroupRecalibrator:
-        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured."""
+        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured.
+
+        Raises
+        ------
+        InputError
+            For predictive distributions, whose groups no map corrects together.
+        """
+        if self._fit is None:
+            raise InputError(
+                "no map corrects groups of distributions; fit a Recalibrator to the rows of one by itself."
+            )
         return self._fit()
 
     def __repr__(self) -> str:

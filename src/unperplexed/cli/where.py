@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._lib.errors import InputError, listed
 from ..assessment.find_groups import groups_of_rows
 from ..calibration.where.naming import MOST
+from ..forecasts.labels import label_array
 from .input import Change, Input
 from .options import predicts_numbers
 from .outputs import MAPS, Outputs
@@ -43,14 +44,14 @@ def where(arguments: argparse.Namespace) -> None:
 
 def groups_in_distributions(a: argparse.Namespace) -> Groups:
     """Search the rows of predictive distributions."""
-    from ..assessment.find_distribution_groups import find_distribution_groups
+    from ..assessment.distributions import groups_of_distributions, read_distributions
     from .distributions import distributions_of, others_of, rows_reading
 
     read = distributions_of(a)
     names, left = _chosen(a, others_of(a, read.frame.columns))
-    among, most = read.frame.select(names), getattr(a, "max_groups", MOST)
-    reading = rows_reading(a, read)
-    found = find_distribution_groups(read.y, read.forecast, among, most, a.seed, reading, names == a.among)
+    among, most = {name: label_array(read.frame[name]) for name in names}, getattr(a, "max_groups", MOST)
+    rows = read_distributions(read.y, read.forecast, rows_reading(a, read))
+    found = groups_of_distributions(rows, among, most, a.seed, names == a.among)
     return replace(found, warnings=(*found.warnings, *(note for _, note in read.notes), *left))
 
 

@@ -45,7 +45,7 @@ from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN, Interval
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
-from .assessment_tables import findings_table
+from .assessment_tables import findings_table, groups_found, groups_sections
 from .distribution_charts import (
     coverage_chart,
     groups_chart,
@@ -88,7 +88,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         summary=[
             *([thresholds_table(a)] * bool(a.thresholds)),
             *map(surprises_table, filter(None, [a.surprises])),
-            *_groups_found(a, brief=True),
+            *groups_found(a.groups_found, brief=True),
         ],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
@@ -216,8 +216,7 @@ def settings(a: DistributionAssessment, carried: str = "") -> str:
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
-    if a.groups_found is not None:
-        yield Section("where", "Groups of rows in which they are wrong", _groups_found(a, brief=False), "Where")
+    yield from groups_sections(a.groups_found)
     if a.thresholds:
         events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
         yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
@@ -233,14 +232,6 @@ def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator
         drawn = [surprises_chart(s)] if wide else []
         yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
-
-
-def _groups_found(a: DistributionAssessment, *, brief: bool) -> list[Block]:
-    if a.groups_found is None:
-        return []
-    from .where import found_blocks
-
-    return found_blocks(a.groups_found, brief)
 
 
 def pit_table(a: DistributionAssessment) -> Table:

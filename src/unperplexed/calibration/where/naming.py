@@ -18,9 +18,9 @@ from .conditions import Column, Condition
 from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
 
 if TYPE_CHECKING:
-    from .pit import PitModel, SearchedPit
+    from .pit import PitModel
 
-    AnyRows: TypeAlias = SearchedRows | SearchedPit
+    AnyRows: TypeAlias = SearchedRows | PitModel
     AnyModel: TypeAlias = Model | PitModel
 
 LEVEL, MOST = 0.05, 6
@@ -212,8 +212,8 @@ class Search:
         for at, each in enumerate(named):
             inside = rows_of(self.columns, each.rule)
             critical = chance.critical(each.two, each.slope, LEVEL / self.events)
-            weights, (effect, error) = model.rows.w[inside], model.effect(at)
-            error *= math.sqrt(each.width)
+            weights, (bias, slope, about, error) = model.rows.w[inside], model.effect(at)
+            effect, error = slope if each.slope else bias, error * math.sqrt(each.width)
             kept = shrunk(effect / error, critical)
             predicted, recalibrated, observed = (
                 float(np.average(x[inside], weights=weights)) for x in common.means(bool(each.slope))
@@ -225,7 +225,7 @@ class Search:
             cost = each.gained / len(inside) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            added = Correction(conditions, label, *model.added(at, kept))
+            added = Correction(conditions, label, bias * kept, slope * kept, about)
             yield FoundGroup(rule, conditions, kind, label, n, *found), added
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,25 +38,6 @@ _WIDTH = math.sqrt(10)
 
 INFORMATION_EACH, CLUSTERS_EACH = 10, 10
 """Information, and clusters, that each function of the common curve needs."""
-
-
-class Searched(Protocol):
-    """Rows that are searched."""
-
-    @property
-    def w(self) -> Floats:
-        """Weights, scaled so that their sum is the number of rows of equal weight that tell as much."""
-
-    @property
-    def cluster(self) -> Ints | None:
-        """Number of each row's cluster, from 0."""
-
-    @property
-    def error(self) -> float:
-        """What correcting these rows alone would gain, in nats a row."""
-
-    def at(self, rows: Ints | Bools) -> Searched:
-        """Select rows."""
 
 
 class SearchedRows(NamedTuple):
@@ -144,16 +125,11 @@ class Model:
         """Where the bias of a group is among the functions."""
         return self.common + group + sum(self.slopes[:group])
 
-    def effect(self, group: int) -> tuple[float, float]:
-        """Return the bias or slope of a group, with its standard error as independent rows have it."""
-        place = self._place(group) + self.slopes[group]
-        return float(self.fit.theta[place]), float(self.errors[place])
-
-    def added(self, group: int, share: float) -> tuple[float, float, float]:
-        """Return bias and slope of such a share of a group's effect, and about what the slope turns."""
-        place, theta = self._place(group), self.fit.theta * share
-        slope = float(theta[place + 1]) if self.slopes[group] else 0.0
-        return float(theta[place]), slope, float(self.rows.s[self.basis[place] > 0].mean())
+    def effect(self, group: int) -> tuple[float, float, float, float]:
+        """Return a group's bias, slope and the log-odds about which it turns, with the standard error of the last."""
+        place, theta, slope = self._place(group), self.fit.theta, self.slopes[group]
+        about, error = self.rows.s[self.basis[place] > 0].mean(), self.errors[place + slope]
+        return float(theta[place]), float(theta[place + slope]) * slope, float(about), float(error)
 
     def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
         """Return predictions, those after the curve that all rows share, and whether the event occurred."""
@@ -253,7 +229,8 @@ class Scores:
     model : Model
     """
 
-    rows: Searched
+    rows: Any
+    """What is scored."""
 
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
