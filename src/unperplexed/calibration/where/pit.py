@@ -17,12 +17,12 @@ from scipy.special import ndtr, ndtri
 from ..._lib.dataclasses import dataclass, replace
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
-from ...maps.fit import Fit, fitted
-from ...maps.pit import PRIOR, PitGains, PitMap
-from ...statistics.matrices import Factored, definite, product
+from ...maps.pit import PitMap
+from ...statistics.matrices import product
 from ...statistics.normal_scores import cell_means
+from ..diagnosis.choice import Candidate
 from ..diagnosis.distributions import held_between
-from ..diagnosis.pit_search import PitScored
+from ..diagnosis.pit_search import PitScored, PitSearch
 from .conditions import Column
 from .rules import CLUSTERS_EACH, INFORMATION_EACH, Scores
 
@@ -79,7 +79,7 @@ class PitModel:
         """How many parameters of the map all rows share."""
         known = int(np.linalg.matrix_rank(self.outcomes.information.mean(axis=0), tol=1e-4))
         few = self.w.sum() / INFORMATION_EACH if self.cluster is None else (self.cluster.max() + 1) / CLUSTERS_EACH
-        return min(known, max(2, int(min(few, len(_COMMON)))))
+        return min(known, max(2, int(few)))
 
     @cached_property
     def _scored(self) -> PitScored:
@@ -90,35 +90,26 @@ class PitModel:
         return PitScored.of(replace(last, level=level, log_spread=log_spread))
 
     @cached_property
-    def _gains(self) -> PitGains:
-        of_group = [] if self.before is None else ["follow" if self.slope else "level"]
-        return PitGains(self._scored.cells, [*_COMMON[: self.rows.common], *of_group])
-
-    @cached_property
-    def _fit(self) -> Fit:
-        return fitted(self._gains, PRIOR)
-
-    @property
-    def _map(self) -> PitMap:
-        return self._gains.map_of(self._fit.theta)
+    def _found(self) -> Candidate[PitMap]:
+        of_group = () if self.before is None else ("follow" if self.slope else "level",)
+        return PitSearch(self._scored, 1.0, most=0).fit((*_COMMON[: self.rows.common], *of_group))
 
     @cached_property
     def mended(self) -> PitRows:
         """Outcomes after the fit."""
         rows, (_, level, log_spread) = self._scored.rows, self._scored.factors
-        low, high = (self._map.scores(z, level, log_spread * self._deviation) for z in (rows.low, rows.high))
-        return replace(rows, low=low, high=high)
+        scores, log_spread = self._found.mapping.scores, log_spread * self._deviation
+        return replace(rows, low=scores(rows.low, level, log_spread), high=scores(rows.high, level, log_spread))
 
     @property
     def _deviation(self) -> float:
         """Standard deviation of being in the group, in which a shift is fitted."""
-        share = 0.0 if self.inside is None else float(np.average(self.inside, weights=self.w))
-        return math.sqrt(share * (1 - share))
+        return float(np.sqrt(np.cov(self.inside, aweights=self.w, ddof=0))) if self.inside is not None else 0.0
 
     @property
     def loss(self) -> float:
         """Minus the log-likelihood, with the prior's penalty, in nats: 0 as forecasts came."""
-        return self._fit.penalty - self._fit.value + (0.0 if self.before is None else self.before.loss)
+        return -sum(each._found.ratio for each in self._chain) / 2
 
     def with_group(self, inside: Bools, slope: bool) -> PitModel:
         """Add a group's shift, or its width."""
@@ -140,11 +131,11 @@ class PitModel:
 
         With weights the standard error is that of independent rows, whatever they weigh.
         """
-        base, of = self._chain[0], self._chain[group + 1]
-        unit = 1.0 if of.slope else math.exp(base._map.coefficients.get("spread", 0.0)) / of._deviation
-        effect, weights = float(of._fit.theta[-1]) * unit, self.w[of.inside]
-        error = math.sqrt(of._fit.at_maximum.covariance[-1, -1] * float(product(weights, weights) / weights.sum()))
-        return (0.0, effect, 0.0, error) if of.slope else (effect, 0.0, 0.0, error * unit)
+        (base, of), weight = (self._chain[at] for at in (0, group + 1)), self.rows._scored.total
+        unit = 1.0 if of.slope else math.exp(base._found.mapping.coefficients.get("spread", 0.0)) / of._deviation
+        effect, weight = float(of._found.fit.theta[-1]) * unit, weight[of.inside]
+        error = math.sqrt(of._found.fit.covariance[-1, -1] * float(product(weight, weight) / weight.sum())) * unit
+        return (0.0, effect, 0.0, error) if of.slope else (effect, 0.0, 0.0, error)
 
     def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
         """Return the share above the median, or in central 80% intervals: as predicted, mended by this map, and seen.
@@ -152,7 +143,7 @@ class PitModel:
         Of an outcome in a cell a part is seen there.
         """
         part, n = _SHOWN[slope], self.outcomes.n
-        low, high = ndtr(self._map.scores(ndtri(part)))
+        low, high = ndtr(self._found.mapping.scores(ndtri(part)))
         return np.full(n, part[1] - part[0]), np.full(n, high - low), held_between(self.outcomes, *part)
 
 
@@ -166,52 +157,41 @@ class PitScores(Scores):
     """
 
     def __init__(self, columns: Sequence[Column], model: PitModel) -> None:
-        rows, w, k = model.outcomes, model.rows.w, model.rows.common
-        self.columns, self.rows, self.weighted, self._at = columns, model.rows, rows.weight is not None, rows.pattern
+        rows, w = model.mended, model.rows.w
+        self.columns, self.rows, self.weighted = columns, model.rows, rows.weight is not None
         self.pairs = [(j, k) for k in range(len(columns)) for j in range(k)]
-        h, of = cell_means(model.mended.low, model.mended.high), rows.information
-        known = np.einsum("p,pjj->j", np.bincount(self._at, w, len(of)), of)
-        ratio = np.sqrt(product(w, h**2) / np.maximum(known, 1e-300))  # mended cells tell about as much as they show
-        self._known = of * np.multiply.outer(ratio, ratio)
-        plain, squared = (
-            np.tensordot(np.bincount(self._at, each, len(of)), self._known[:, :k, :k], 1) for each in (w, w * w)
-        )
-        self._back = Factored(definite(plain)).back
-        self._cross = self._back @ squared @ self._back.T
-        self._deviations = np.sqrt(np.einsum("pjj->pj", self._known))[self._at]
-        self.information, self.variance = (each * self._known[self._at, 0, 0] for each in (w, w * w))
-        order = np.argsort(model.mended.low + model.mended.high)
-        self._pool = (h / np.maximum(self._deviations, 1e-300))[order].astype(np.float32)
-        self.x, self.t, self._new, self._some = np.zeros((k, len(w))), np.zeros(len(w)), slice(k, None), slice(None)
+        h = cell_means(rows.low, rows.high)[:, :2]
+        known = np.diagonal(rows.information, axis1=1, axis2=2)[rows.pattern, :2]
+        known = known * (product(w, h**2) / np.maximum(product(w, known), 1e-300))  # as mended cells show
+        self._known, self._deviations = w[:, None] * known, np.sqrt(known) * w[:, None]
+        self._pool = (h / np.maximum(np.sqrt(known), 1e-300))[np.argsort(rows.low + rows.high)].astype(np.float32)
+        self._total = np.maximum(self._known.sum(axis=0), 1e-300)
+        self._cross = np.diag(product(w * w, known) / self._total)
+        self.information, self.variance = self._known[:, 0], w * self._known[:, 0]
+        self.x, self.t, self._new, self._some = np.zeros((2, len(w))), np.zeros(len(w)), slice(2, None), slice(None)
         self.scored = self._projected((w[:, None] * h)[:, None], slice(None), 1.0)[:, 0]
-        self.alike = self.scored.T, (w[:, None] * self._deviations[:, :2]).T
+        self.alike = self.scored.T, self._deviations.T
 
     @cached_property
     def _parts(self) -> Floats:
-        w = self.rows.w
-        one, two = (self._deviations[:, :2] * w[:, None]).T
-        each = (w, w * w) if self.weighted else (w,)
-        turned = (self._known[:, :2, : len(self.x)] @ self._back.T)[self._at]
-        functions = (turned[:, of] * weight[:, None] for weight in each for of in (0, 1))
-        both, (a, b) = w * w * self._known[self._at, 0, 1], self._pool[:, :2].T.astype(np.float64)
+        w, (one, two), (a, b) = self.rows.w, self._deviations.T, self._pool.T.astype(np.float64)
         cubes = [np.mean(a ** (3 - k) * b**k) * one ** (3 - k) * two**k for k in range(4)]
-        plain = [np.ones_like(w), one**2, cubes[0], both, two**2, *cubes[1:]]
-        return np.column_stack([*plain, *functions])
+        plain = [np.ones_like(w), one**2, cubes[0], np.mean(a * b) * one * two, two**2, *cubes[1:]]
+        f, g = (self._known / np.sqrt(self._total)).T
+        each = [f, np.zeros_like(f), np.zeros_like(g), g]
+        return np.column_stack([*plain, *each, *([w * x for x in each] if self.weighted else [])])
 
     def _projected(self, h: AnyFloats, rows: Ints | slice, share: float) -> AnyFloats:
-        """Return the first two directions, (m, samples, 4), as a refit would leave them, given m of the rows."""
-        k, total = len(self.x), h.sum(axis=0) / share
-        moved = self._back.T @ (self._back @ total[:, :k].T)
-        taken = np.moveaxis(self._known[:, :2, :k] @ moved, 1, 2).astype(h.dtype)
-        return np.asarray(h[..., :2] - self.rows.w[rows, None, None].astype(h.dtype) * taken[self._at[rows]])
+        """Return the first two directions, (m, samples, 2), as a refit would leave them, given m of the rows."""
+        taken = (self._known / self._total)[rows, None].astype(h.dtype)
+        return np.asarray(h - taken * (h.sum(axis=0) / share))
 
     def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all.
 
         They are drawn from those of all rows, in order, each in its standard deviations.
         """
-        deviations = (self.rows.w[rows, None] * self._deviations[rows]).astype(np.float32)
-        h = self._pool[(u * len(self._pool)).astype(np.int32)] * deviations[:, None]
+        h = self._pool[(u * len(self._pool)).astype(np.int32)] * self._deviations[rows, None].astype(np.float32)
         return self.values(np.moveaxis(self._projected(h, rows, share), 2, 0), rows)
 
     def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:
