@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole, listed
 from .._lib.formatting import number_of
-from .._lib.typing import Bools, Floats, Ints
+from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
 from ..calibration.diagnosis.pit_search import PARAMETERS, PitScored
 from ..calibration.diagnosis.row_groups import Windows
@@ -43,7 +43,7 @@ from .distribution_result import (
 from .pit_shares import PitShares
 
 if TYPE_CHECKING:
-    from ..calibration.where.naming import Found, FoundGroup, Search
+    from ..calibration.where.naming import FoundGroup
     from ..tally.distributions import DistributionTally
     from .groups_found import Groups
 
@@ -348,7 +348,6 @@ def groups_of_distributions(
     rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = 6, seed: int = 0, named: bool = True
 ) -> Groups:
     """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
-    from ..calibration.where.naming import rows_of
     from ..calibration.where.pit import PitModel
     from .find_groups import found_groups, searched_columns
 
@@ -359,26 +358,21 @@ def groups_of_distributions(
     columns, warnings = searched_columns(given, (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
     groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
     cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread
     common = {
         "p_value_all": Tested.of(rows.rows, rows.groups).gate.p_value,
         "dependence": rows.search,
         "warnings": [*warnings, *rows.notes],
         "form": rows.forecast.form,
+        "median_spread": math.nan if isinstance(rows.forecast, Ordered) else _median_spread(rows.rows),
         **{"gain": None, "labels": (), "notes": Notes(), "_fit": None},
     }
-
-    def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
-        both = zip(found[0].groups, found[0].rules, strict=True)
-        return {"items": tuple(_of_numbers(group, rows_of(search.columns, rule), spread) for group, rule in both)}
-
-    return found_groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common, more)
+    found = found_groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common)
+    return replace(found, items=tuple(map(_of_numbers, found.items)))
 
 
-def _of_numbers(group: FoundGroup, inside: Bools, log_spread: Floats | None) -> FoundGroup:
-    """Give a width as a factor, and the spread that a bias is told in."""
-    spread = math.nan if log_spread is None else math.exp(float(np.median(log_spread[inside])))
+def _of_numbers(group: FoundGroup) -> FoundGroup:
+    """Give a width as a factor."""
     if group.error == "bias":
-        return replace(group, median_spread=spread)
+        return group
     effect, shrunken, *ends = np.exp([group.effect, group.effect_shrunken, *group.effect_interval]).tolist()
     return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))

@@ -125,7 +125,8 @@ def find_groups(
     [('age >= 60', 667)]
     """
     if is_predictive(y_prob):
-        from .distributions import groups_of_distributions, read_distributions
+        from ..calibration.distribution_rows import read_distributions
+        from .distributions import groups_of_distributions
 
         check_indexes(y_true=y_true, among=among)
         rows = read_distributions(y_true, y_prob, reading)
@@ -206,7 +207,7 @@ def found_groups(
     most: int,
     seed: int,
     common: Mapping[str, Any],
-    more: Callable[[Search, Sequence[Found]], Mapping[str, Any]],
+    more: Callable[[Search, Sequence[Found]], Mapping[str, Any]] = lambda *_: {},
 ) -> Groups:
     """Search the rows of each event, by its class.
 

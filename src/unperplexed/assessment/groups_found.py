@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,8 @@ class Groups(JsonResult):
     _fit: Callable[[], FoundGroupRecalibrator] | None = field(repr=False, compare=False)
     form: str = ""
     """What predictive distributions are, such as "23 quantiles"; "" for class probabilities."""
+    median_spread: float = math.nan
+    """Of predictive distributions their median spread, in the unit of the outcomes; NaN if it is not known."""
     version: str = __version__
 
     def __bool__(self) -> bool:

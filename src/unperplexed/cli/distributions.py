@@ -42,12 +42,8 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
-_KNOWN = {
-    "recalibrate": ("apply", "seed"),
-    "assess": ("engine", "among"),
-    "tally": ("engine",),
-    "where": ("among", "seed"),
-}
+_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine", "among"), "tally": ("engine",)}
+_KNOWN["where"] = "among", "seed"
 """Those of them that a command has a use for."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")

@@ -192,9 +192,8 @@ def add_where(command: argparse.ArgumentParser) -> None:
     add = About("question", command)
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
-    add.one_of(
-        "--view", ("each-class", "top-label"), f"of several classes: each, or whether the top one is right{CLASSES}"
-    )
+    text = f"of several classes: each, or whether the top one is right{CLASSES}"
+    add.one_of("--view", ("each-class", "top-label"), text)
     options.add_seed(command)
     options.add_json(command)
     options.add_plot(command)

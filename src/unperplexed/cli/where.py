@@ -31,10 +31,6 @@ def where(arguments: argparse.Namespace) -> None:
     a, outputs = arguments, Outputs(arguments, MAPS)
     if not a.among:
         raise InputError("--among: missing; name the columns in which to search, such as --among age region.")
-    if predicts_numbers(a) and a.output is not None:
-        raise InputError(
-            "-o: no map corrects groups of distributions together; recalibrate one at a time with --where."
-        )
     found = groups_in_distributions(a) if predicts_numbers(a) else groups_among(a, Input.of(a))
     written = outputs.picture(found, whole=True) | outputs.page(found)
     if a.output is not None:
@@ -44,7 +40,8 @@ def where(arguments: argparse.Namespace) -> None:
 
 def groups_in_distributions(a: argparse.Namespace) -> Groups:
     """Search the rows of predictive distributions."""
-    from ..assessment.distributions import groups_of_distributions, read_distributions
+    from ..assessment.distributions import groups_of_distributions
+    from ..calibration.distribution_rows import read_distributions
     from .distributions import distributions_of, others_of, rows_reading
 
     read = distributions_of(a)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from ..report.tables import curve_estimates, estimates
 from ..statistics.means import t_quantile
 from .assessment_charts import Event
 from .assessment_metrics import each_as, paired
-
-if TYPE_CHECKING:
-    from ..assessment.groups_found import Groups
 
 _FEW = 100
 
@@ -260,7 +257,7 @@ def _probability(p: float) -> str:
     return number(p) if p >= 0.001 or p == 0 else f"{p:.1e}".replace("e-", f"e{MINUS}")
 
 
-def groups_found(found: Groups | None, *, brief: bool) -> list[Block]:
+def groups_found(found: Any, *, brief: bool) -> list[Block]:
     """Give the groups in which forecasts are wrong, if they were searched."""
     if found is None:
         return []
@@ -269,7 +266,7 @@ def groups_found(found: Groups | None, *, brief: bool) -> list[Block]:
     return found_blocks(found, brief)
 
 
-def groups_sections(found: Groups | None) -> list[Section]:
+def groups_sections(found: Any) -> list[Section]:
     """Give the section of the groups in which forecasts are wrong, if they were searched."""
     blocks = groups_found(found, brief=False)
     return [Section("where", "Groups of rows in which they are wrong", blocks, "Where")] if blocks else []

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 
-_OF_NUMBERS = (
-    "Shares are of outcomes above the median, of widths in 80% intervals. An effect is a shift in spreads, or a factor"
-    " of the width. Its interval is valid for all rules at once."
-)
+_OF_NUMBERS = "Shares are of outcomes above the median, or in 80% intervals; effects shifts in spreads, or factors."
 
 _REMEDY = (
     "Give the model these columns. Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
@@ -42,8 +39,8 @@ _REMEDY = (
 _UNCERTAIN = "Give the model these columns. That correcting the groups gains on rows held out is not shown."
 
 _BY_THEMSELVES = (
-    "Give the model these columns. Or recalibrate the rows of one group by themselves: `recalibrate` with --where. No"
-    " map corrects all groups of distributions together, so that its gain is not known."
+    "Give the model these columns. No map corrects groups of distributions together, so that its gain is not known;"
+    " `recalibrate` with --where fits one to the rows of a single group."
 )
 
 _LONGEST_RULE = 36
@@ -143,7 +140,7 @@ def _table(g: Groups, brief: bool) -> Table:
         return Column(heading, [*none, *values], detail=detail)
 
     headings = ("predicted", "after common map", "observed") if g.form else _HEADINGS
-    units = [amount(i.effect * i.median_spread) if i.error == "bias" else "" for i in g.items]
+    units = [amount(i.effect * g.median_spread) if i.error == "bias" else "" for i in g.items]
     errors = [of_groups("error", [*map(_error, g.items)]), of_groups("in units", units, detail=True)] if g.form else []
     mapped = of_groups(headings[1], [share(item.mean_recalibrated) for item in g.items])
     effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))

@@ -67,8 +67,6 @@ class FoundGroup(ByValue):
     worse."""
     p_adjusted: float
     """p-value, adjusted for all rules that were searched."""
-    median_spread: float = math.nan
-    """Of predictive distributions the median predicted spread of its rows, in the unit of the outcomes, if known."""
 
 
 @dataclass(frozen=True)
