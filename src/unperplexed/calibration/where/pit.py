@@ -83,10 +83,10 @@ class PitModel:
 
     @cached_property
     def _scored(self) -> PitScored:
-        """Rows as the model before has mended them, with the group in place of their level, or spread."""
+        """Rows without shifts and widths of the groups before, with the group in place of their level, or spread."""
         group = None if self.inside is None else self.inside.astype(np.float64)
         level, log_spread = (None, group) if self.slope else (group, None)
-        last = self.outcomes if self.before is None else self.before.mended
+        last = self.outcomes if self.before is None else self.before._freed
         return PitScored.of(replace(last, level=level, log_spread=log_spread))
 
     @cached_property
@@ -94,12 +94,33 @@ class PitModel:
         of_group = () if self.before is None else ("follow" if self.slope else "level",)
         return PitSearch(self._scored, 1.0, most=0).fit((*_COMMON[: self.rows.common], *of_group))
 
+    def _mapped(self, found: PitMap) -> PitRows:
+        rows, (_, level, log_spread) = self._scored.rows, self._scored.factors
+        low, high = (found.scores(z, level, log_spread * self._deviation) for z in (rows.low, rows.high))
+        return replace(rows, low=low, high=high)
+
     @cached_property
     def mended(self) -> PitRows:
-        """Outcomes after the fit."""
-        rows, (_, level, log_spread) = self._scored.rows, self._scored.factors
-        scores, log_spread = self._found.mapping.scores, log_spread * self._deviation
-        return replace(rows, low=scores(rows.low, level, log_spread), high=scores(rows.high, level, log_spread))
+        """Outcomes after the whole map."""
+        return self._mapped(self._found.mapping)
+
+    @cached_property
+    def _group(self) -> PitMap:
+        """What the map does to the group, and its bias, about which a width turns; nothing without a group."""
+        own = () if self.before is None else ("bias", "level", "follow")
+        return PitMap({name: value for name, value in self._found.mapping.coefficients.items() if name in own})
+
+    @cached_property
+    def _freed(self) -> PitRows:
+        """Outcomes without the shifts and widths of groups."""
+        return self._mapped(self._group)
+
+    @cached_property
+    def _gained(self) -> float:
+        """What freeing the outcomes of groups gained, in nats."""
+        cells = self._scored.cells
+        own = float(product(cells.total, self._group.gains(cells)))
+        return own + (0.0 if self.before is None else self.before._gained)
 
     @property
     def _deviation(self) -> float:
@@ -109,7 +130,7 @@ class PitModel:
     @property
     def loss(self) -> float:
         """Minus the log-likelihood, with the prior's penalty, in nats: 0 as forecasts came."""
-        return -sum(each._found.ratio for each in self._chain) / 2
+        return -self._found.ratio / 2 - (0.0 if self.before is None else self.before._gained)
 
     def with_group(self, inside: Bools, slope: bool) -> PitModel:
         """Add a group's shift, or its width."""
@@ -131,8 +152,8 @@ class PitModel:
 
         With weights the standard error is that of independent rows, whatever they weigh.
         """
-        (base, of), weight = (self._chain[at] for at in (0, group + 1)), self.rows._scored.total
-        unit = 1.0 if of.slope else math.exp(base._found.mapping.coefficients.get("spread", 0.0)) / of._deviation
+        of, weight = self._chain[group + 1], self.rows._scored.total
+        unit = 1.0 if of.slope else 1 / of._deviation
         effect, weight = float(of._found.fit.theta[-1]) * unit, weight[of.inside]
         error = math.sqrt(of._found.fit.covariance[-1, -1] * float(product(weight, weight) / weight.sum())) * unit
         return (0.0, effect, 0.0, error) if of.slope else (effect, 0.0, 0.0, error)
