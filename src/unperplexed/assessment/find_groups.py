@@ -62,8 +62,9 @@ def find_groups(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    y_prob : array_like of shape (n,) or (n, C)
-        Predicted probabilities, of rows that did not train the model.
+    y_prob : array_like of shape (n,) or (n, C), or predictive distributions
+        Predicted probabilities, of rows that did not train the model. Or `Quantiles`, `Samples`, `Distribution` or `PIT`
+        of a number, or `Ordered` classes, as in `assess`.
     among : mapping from str to array_like of shape (n,), or data frame
         Columns among which to search: numbers, dates or categories, at most 60. Of dates month and weekday are searched
         too. A missing value is a condition.
@@ -76,7 +77,8 @@ def find_groups(
         Random seed of the samples and of the folds.
     **reading
         How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``,
-        ``ignore_label``, ``scale``, ``invalid``.
+        ``ignore_label``, ``scale``, ``invalid``; of distributions ``censored``, ``issued`` and ``target_date``. Windows
+        that overlap are in clusters by stretches of the time of issue, as long as the longest.
 
     Returns
     -------
@@ -112,6 +114,11 @@ def find_groups(
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
     are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
     than two classes both are its ``"logistic"`` map.
+
+    Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
+    regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and far
+    from it. Their variances are those seen of mended scores, which samples are drawn from. A group has a shift, in
+    predicted spreads (error "bias"), or a factor of the width (error "width"), fitted one after another. There is no gain.
 
     Examples
     --------

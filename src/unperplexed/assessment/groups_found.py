@@ -40,7 +40,7 @@ class Groups(JsonResult):
     """Gain in log loss if the groups are corrected beside the error that all rows share, on rows held out of the whole
     search. None where no group is found, and for fewer than 100 rows or 10 clusters."""
     detectable_bias: float
-    """Bias in log-odds, of a tenth of the rows, that is found with a probability of 80%."""
+    """Bias in log-odds, or in spreads, of a tenth of the rows, that is found with a probability of 80%."""
     p_value_all: float
     """p-value of the test whether all rows together are calibrated, as `diagnose` makes it."""
     mean_predicted: float

@@ -178,21 +178,19 @@ def charts_of(g: Groups) -> list[Chart]:
 
 def groups_chart(g: Groups) -> Chart:
     """Make a forest: what was predicted and observed of all rows and of each group."""
-    known = (
-        [("all rows", g.n_rows, g.mean_predicted, g.observed, g.observed_interval)] if g.observed == g.observed else []
-    )
     part = {"bias": ": above median", "width": ": in 80% intervals"} if g.form else {}
-    known += [
-        (f"{_name(g, i)}{part.get(i.error, '')}", i.rows, i.mean_predicted, i.observed, i.observed_interval)
-        for i in g.items
-    ]
+    known: list[tuple[str, int, Groups | FoundGroup]]
+    known = [(f"{_name(g, i)}{part.get(i.error, '')}", i.rows, i) for i in g.items]
+    if g.observed == g.observed:
+        known = [(f"all rows{part.get('bias', '')}", g.n_rows, g), *known]
     if not known:
         raise InputError("no group of any class is found, so that there is nothing to draw.")
     rows, rings, names = [], [], short_names((name for name, *_ in known), _LONGEST_RULE)
-    for name, (whole, n, predicted, observed, interval) in zip(names, known, strict=True):
-        seen = f"observed {share(observed)}{aside(ci('95% CI', interval, share))}"
-        rows.append(Row(name, observed, interval, f"{whole}: {seen}, predicted {share(predicted)}, {count(n)} rows"))
-        rings.append(predicted)
+    for name, (whole, n, of) in zip(names, known, strict=True):
+        seen = f"observed {share(of.observed)}{aside(ci('95% CI', of.observed_interval, share))}"
+        told = f"{whole}: {seen}, predicted {share(of.mean_predicted)}, {count(n)} rows"
+        rows.append(Row(name, of.observed, of.observed_interval, told))
+        rings.append(of.mean_predicted)
     more = "; an error of the slope shows in the table alone" if any(i.error == "confidence" for i in g.items) else ""
     chart = forest(
         rows,

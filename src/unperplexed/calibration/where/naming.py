@@ -44,12 +44,14 @@ class FoundGroup(ByValue):
     conditions: tuple[Condition, ...]
     """One or two; those of both columns hold in all rows of the group."""
     error: str
-    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
+    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope; of predictive
+    distributions "bias" or "width"."""
     label: Label | None
     """Class that the forecasts are about: the second of two; None for the most probable class."""
     rows: int
     mean_predicted: float
-    """Mean prediction as it came."""
+    """Mean prediction as it came. Of distributions the share that calibrated ones have above the median, or for a width
+    in 80% intervals."""
     mean_recalibrated: float
     """Mean prediction after the curve that all rows share."""
     observed: float
@@ -57,7 +59,8 @@ class FoundGroup(ByValue):
     observed_interval: tuple[float, float]
     """95% confidence interval of the observed frequency, valid for all rules at once and so after the search."""
     effect: float
-    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
+    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large. Of
+    distributions how many spreads they are too low, or how many times as wide they should be; 1 is no error then."""
     effect_interval: tuple[float, float]
     """95% confidence interval of the effect, valid for all rules at once and so after the search."""
     effect_shrunken: float

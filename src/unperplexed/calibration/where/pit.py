@@ -117,10 +117,8 @@ class PitModel:
 
     @cached_property
     def _gained(self) -> float:
-        """What freeing the outcomes of groups gained, in nats."""
-        cells = self._scored.cells
-        own = float(product(cells.total, self._group.gains(cells)))
-        return own + (0.0 if self.before is None else self.before._gained)
+        """What freeing the outcomes of this group gained, in nats."""
+        return float(product(self._scored.cells.total, self._group.gains(self._scored.cells)))
 
     @property
     def _deviation(self) -> float:
@@ -130,7 +128,7 @@ class PitModel:
     @property
     def loss(self) -> float:
         """Minus the log-likelihood, with the prior's penalty, in nats: 0 as forecasts came."""
-        return -self._found.ratio / 2 - (0.0 if self.before is None else self.before._gained)
+        return -self._found.ratio / 2 - sum(each._gained for each in self._chain[:-1])
 
     def with_group(self, inside: Bools, slope: bool) -> PitModel:
         """Add a group's shift, or its width."""
