@@ -201,3 +201,15 @@ def test_the_command_searches_columns_and_keeps_leading_zeros(tmp_path, capsys, 
     [column] = columns_of_values("fips", np.array(["01", "06", "12"]))
     assert column.categories == ("01", "06", "12")
     assert next(columns_of_values("x", np.array(["0.5", "0", "-1"]))).categories is None
+
+
+def test_the_order_of_groups_hardly_matters_to_what_they_gain():
+    mean, sd, y, table = planted()
+    model = PitModel(Distribution("normal", mean=mean, sd=sd).rows_of(y, None, None))
+    c, late = table["region"] == "c", table["lead"] >= 6
+    one, other = model.with_group(c, False).with_group(late, True), model.with_group(late, True).with_group(c, False)
+    assert one.loss == pytest.approx(other.loss, rel=0.02)
+    assert model.loss - one.loss > 60
+    assert model.with_group(late, False).with_rows(0, c).loss == model.with_group(c, False).loss
+    wide = {True: one.effect(1), False: other.effect(0)}
+    assert wide[True][1] == pytest.approx(wide[False][1], abs=0.02)

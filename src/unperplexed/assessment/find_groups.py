@@ -63,8 +63,8 @@ def find_groups(
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C), or predictive distributions
-        Predicted probabilities, of rows that did not train the model. Or `Quantiles`, `Samples`, `Distribution` or `PIT`
-        of a number, or `Ordered` classes, as in `assess`.
+        Predicted probabilities, of rows that did not train the model. Or `Quantiles`, `Samples`, `Distribution` or
+        `PIT` of a number, or `Ordered` classes, as in `assess`.
     among : mapping from str to array_like of shape (n,), or data frame
         Columns among which to search: numbers, dates or categories, at most 60. Of dates month and weekday are searched
         too. A missing value is a condition.
@@ -116,9 +116,10 @@ def find_groups(
     than two classes both are its ``"logistic"`` map.
 
     Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
-    regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and far
-    from it. Their variances are those seen of mended scores, which samples are drawn from. A group has a shift, in
-    predicted spreads (error "bias"), or a factor of the width (error "width"), fitted one after another. There is no gain.
+    regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and
+    far from it. Their variances are those seen of mended scores, which samples are drawn from. A group has a shift, in
+    predicted spreads (error "bias"), or a factor of the width (error "width"), fitted one after another. There is no
+    gain.
 
     Examples
     --------
