@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._lib.dataclasses import replace
-from .._lib.errors import InputError, check_choice, check_seed, check_whole, listed
+from .._lib.errors import InputError, check_choice, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.distributions import Tested, diagnose_distributions
@@ -23,7 +22,6 @@ from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import columns_of, in_order, row_keys
 from ..maps.pit import PitGains, PitMap
 from ..pairing.distribution_skill import Against, reference_scores, skill_against
@@ -43,9 +41,7 @@ from .distribution_result import (
 from .pit_shares import PitShares
 
 if TYPE_CHECKING:
-    from ..calibration.where.naming import FoundGroup
     from ..tally.distributions import DistributionTally
-    from .groups_found import Groups
 
 _SURPRISING = 10
 """Rows whose forecasts are shown as the most surprising."""
@@ -104,7 +100,7 @@ def assess_distributions(
     found = _mendable(rows, assessed(rows, scored, confidence))
     if among is None:
         return found
-    from .find_groups import columns_among
+    from .find_groups import columns_among, groups_of_distributions
 
     return replace(found, groups_found=groups_of_distributions(rows, columns_among(among, len(forecast))))
 
@@ -342,37 +338,3 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
             zip(labels, predicted, events, excess, adjusted, strict=True), 1
         )
     )
-
-
-def groups_of_distributions(
-    rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = 6, seed: int = 0, named: bool = True
-) -> Groups:
-    """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
-    from ..calibration.where.pit import PitModel
-    from .find_groups import found_groups, searched_columns
-
-    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
-    weighted = True if rows.rows.weight is None else rows.rows.weight > 0
-    rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
-    given = {name: values[rows.kept] for name, values in among.items()}
-    columns, warnings = searched_columns(given, (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
-    groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
-    cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    common = {
-        "p_value_all": Tested.of(rows.rows, rows.groups).gate.p_value,
-        "dependence": rows.search,
-        "warnings": [*warnings, *rows.notes],
-        "form": rows.forecast.form,
-        "median_spread": math.nan if isinstance(rows.forecast, Ordered) else _median_spread(rows.rows),
-        **{"gain": None, "labels": (), "notes": Notes(), "_fit": None},
-    }
-    found = found_groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common)
-    return replace(found, items=tuple(map(_of_numbers, found.items)))
-
-
-def _of_numbers(group: FoundGroup) -> FoundGroup:
-    """Give a width as a factor."""
-    if group.error == "bias":
-        return group
-    effect, shrunken, *ends = np.exp([group.effect, group.effect_shrunken, *group.effect_interval]).tolist()
-    return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))

@@ -18,7 +18,7 @@ from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
 from ..calibration.where.conditions import Column, columns_of_values
-from ..calibration.where.naming import MOST, Found, Residuals, Search
+from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label
@@ -32,6 +32,7 @@ from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
 
 if TYPE_CHECKING:
+    from ..calibration.distribution_rows import DistributionRows
     from ..calibration.where.naming import AnyRows
 
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
@@ -134,7 +135,6 @@ def find_groups(
     """
     if is_predictive(y_prob):
         from ..calibration.distribution_rows import read_distributions
-        from .distributions import groups_of_distributions
 
         check_indexes(y_true=y_true, among=among)
         rows = read_distributions(y_true, y_prob, reading)
@@ -182,7 +182,7 @@ def groups_of_rows(
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, values, notes = _gathered(stream)
-    columns, warnings = searched_columns(values, rows.truth, named)
+    columns, warnings = _columns(values, rows.truth, named)
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
@@ -193,10 +193,47 @@ def groups_of_rows(
 
     p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
-    return found_groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
+    return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
 
 
-def searched_columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
+def groups_of_distributions(
+    rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = MOST, seed: int = 0, named: bool = True
+) -> Groups:
+    """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
+    from ..calibration.diagnosis.distributions import Tested
+    from ..calibration.diagnosis.row_groups import Windows
+    from ..calibration.where.pit import PitModel
+    from ..forecasts.distributions.ordered import Ordered
+
+    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
+    weighted = True if rows.rows.weight is None else rows.rows.weight > 0
+    rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
+    given = {name: values[rows.kept] for name, values in among.items()}
+    columns, warnings = _columns(given, (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
+    groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
+    cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread
+    common = {
+        "p_value_all": Tested.of(rows.rows, rows.groups).gate.p_value,
+        "dependence": rows.search,
+        "warnings": [*warnings, *rows.notes],
+        "form": rows.forecast.form,
+        "median_spread": math.nan if spread is None else math.exp(float(np.median(spread))),
+        **{"gain": None, "labels": (), "notes": Notes(), "_fit": None},
+    }
+    found = _groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common)
+    return replace(found, items=tuple(map(_of_numbers, found.items)))
+
+
+def _of_numbers(group: FoundGroup) -> FoundGroup:
+    """Give a width as a factor."""
+    if group.error == "bias":
+        return group
+    effect, shrunken, *ends = np.exp([group.effect, group.effect_shrunken, *group.effect_interval]).tolist()
+    return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))
+
+
+def _columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
     """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
     for name in list(values):
@@ -209,7 +246,7 @@ def searched_columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) 
     return columns, warnings
 
 
-def found_groups(
+def _groups(
     columns: Sequence[Column],
     events: Sequence[tuple[Label | None, AnyRows]],
     most: int,

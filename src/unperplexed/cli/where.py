@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError, listed
-from ..assessment.find_groups import groups_of_rows
+from ..assessment.find_groups import groups_of_distributions, groups_of_rows
 from ..calibration.where.naming import MOST
 from ..forecasts.labels import label_array
 from .input import Change, Input
@@ -40,7 +40,6 @@ def where(arguments: argparse.Namespace) -> None:
 
 def groups_in_distributions(a: argparse.Namespace) -> Groups:
     """Search the rows of predictive distributions."""
-    from ..assessment.distributions import groups_of_distributions
     from ..calibration.distribution_rows import read_distributions
     from .distributions import distributions_of, others_of, rows_reading
 
