@@ -28,6 +28,7 @@ PICTURES = {
     "averages": "assess(wet, predicted, measured='equal-population:bins=15', resamples=0).plot(kind='averages')",
     "comparison": "result.plot()",
     "groups": "result.plot(kind='findings')",
+    "where": "found.plot()",
     "decisions": "boosted.plot()",
     "diagnosis": "two_by_two({name: sigmoid(s) for name, s in models.items()}, rain == 'rain', assess)",
     "elections": "result.plot(kind='reliability', name='election forecasts')",

@@ -68,6 +68,13 @@ def diabetes() -> pl.DataFrame:
     )
 
 
+def measurements(patients: pl.DataFrame) -> pl.DataFrame:
+    """The ten measurements of the patients, beside the outcome and the model that knows three of the ten."""
+    data = load_diabetes(scaled=False)
+    names = ["age", "sex", "bmi", "bp", "tc", "ldl", "hdl", "tch", "ltg", "glu"]
+    return patients.select("progressed", "without_bmi").hstack(pl.DataFrame(data.data, schema=names))
+
+
 def progress() -> pl.DataFrame:
     """How far the disease of the 442 patients progressed in a year, and five quantiles of it by boosted trees."""
     x, y = load_diabetes(return_X_y=True)
@@ -123,7 +130,9 @@ if __name__ == "__main__":
     breast_cancer().write_csv(ROOT / "examples" / "breast_cancer.csv")
     gallery = ROOT / "examples" / "gallery"
     gallery.mkdir(exist_ok=True)
-    diabetes().write_csv(gallery / "diabetes.csv")
+    patients = diabetes()
+    patients.write_csv(gallery / "diabetes.csv")
+    measurements(patients).write_csv(gallery / "measurements.csv")
     progress().write_csv(gallery / "progress.csv")
     np.savez_compressed(gallery / "digits.npz", allow_pickle=False, **digits())
     for name, logits in zip(("network_validation", "network_test"), network(), strict=True):

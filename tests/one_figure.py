@@ -32,7 +32,7 @@ MET = ("--require", "rows > 0", "--confidence", 0.95)
 REQUIRED = ("--require", "slope > -9", "--confidence", "none")
 """A requirement that is met, without a confidence interval, which there is none of in clusters of many classes."""
 
-FEW_REPLICATES = ("--resamples", 60)
+FEW_REPLICATES = ("--resamples", 0)
 """Replicates are for the intervals of calibrated averages, which no label here is of."""
 
 

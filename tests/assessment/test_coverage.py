@@ -60,9 +60,7 @@ def two_classes(spread, sharpness, floor):
 
 
 DESIGNS = {
-    "calibrated": (1.5, 1.0, 0.005),
     "overconfident": (1.5, 1.5, 0.005),
-    "sharp, underconfident": (5.93, 0.7, 0.005),
     "sharp, underconfident, no floor": (5.93, 0.7, 1e-12),
 }
 

@@ -8,7 +8,7 @@ from scipy.special import expit
 from unperplexed import InputError, Recalibrator, assess, assess_by, check, compare, diagnose, monitor, skill
 from unperplexed.results import GroupRecalibrator
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 N = 1000
 
@@ -107,7 +107,7 @@ def test_copies_of_the_outcome_and_weights_of_0_tell_nothing():
     assert both[0].dependence.found.design_effect == pytest.approx(both[1].dependence.found.design_effect, rel=1e-6)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("classes", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_copies_of_rows_are_warned_of_in_the_first_lines(classes):
     rng = np.random.default_rng(8)
     p = rng.dirichlet(np.ones(classes), 200)

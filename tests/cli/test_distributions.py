@@ -185,3 +185,10 @@ def test_what_help_says_is_not_for_distributions_is_refused(folder, command, cap
     unsaid = refused & known - {each.dest for each in options}
     known = {"recalibrate": {"apply", "seed"}, "assess": {"engine", "among"}, "tally": {"engine"}}
     assert unsaid <= {**known, "where": {"among", "seed"}}.get(command, set())
+
+
+def test_wide_files_in_the_same_order_are_compared_without_ids(folder, capsys):
+    words = ["--in-order", "--truth", "y", "--samples", "q10", "q50", "q90"]
+    (folder / "g.csv").write_bytes((folder / "f.csv").read_bytes())
+    assert main(["compare", "a=f.csv", "b=g.csv", *words]) == 0
+    assert "the same 60 forecasts of each by 3 members" in " ".join(capsys.readouterr().out.split())

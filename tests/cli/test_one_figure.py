@@ -1,6 +1,6 @@
 """One figure and one interval for each labelled quantity, whichever command prints it: in JSON, and in text as printed.
 
-Gain, log loss, cost, clusters, calibration slope, temperature and the errors of the verdict, of sixteen sets of
+Gain, log loss, cost, clusters, calibration slope, temperature and the errors of the verdict, of thirteen sets of
 forecasts: with clusters, weights, exact zeros, few values, rare events, and up to fifty classes.
 """
 
@@ -49,21 +49,18 @@ def more_classes(seed, n=900, classes=3, clusters=0, weights=False, zeros=0, bia
 
 
 SETS = {
-    "two classes": lambda: two_classes(1),
-    "clusters": lambda: two_classes(2, clusters=60),
     "weights": lambda: two_classes(3, weights=True),
     "weighted clusters": lambda: two_classes(4, clusters=80, weights=True, bias=0.8),
     "zeros": lambda: two_classes(5, n=900, zeros=3),
     "zeros in clusters": lambda: two_classes(6, n=900, zeros=2, clusters=90),
     "few values": lambda: two_classes(7, n=1500, grid=True),
     "few values in clusters": lambda: two_classes(8, n=1500, grid=True, clusters=50),
-    "rare": lambda: two_classes(9, n=3000, slope=1, bias=0.7, centre=-3),
+    "rare": lambda: two_classes(9, n=2000, slope=1, bias=0.7, centre=-3),
     "not shown to gain": lambda: two_classes(11, n=200, slope=1.45, bias=0.0, clusters=100),
     "more clusters than shards": lambda: two_classes(10, n=3000, clusters=1500),
-    "three classes": lambda: more_classes(11),
     "ten classes in clusters": lambda: more_classes(12, n=1200, classes=10, clusters=120),
     "zeros of three classes with weights": lambda: more_classes(13, n=1200, weights=True, zeros=4),
-    "fifty classes": lambda: more_classes(14, n=1200, classes=50, bias=1.0),
+    "fifty classes": lambda: more_classes(14, n=800, classes=50, bias=1.0),
     "five classes with a lapse": lambda: more_classes(15, n=1500, classes=5, lapse=0.06),
 }
 ALL = [pytest.param(name, marks=() if name == "few values" else pytest.mark.slow) for name in SETS]

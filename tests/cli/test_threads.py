@@ -11,13 +11,10 @@ MOST = 1.2
 """Processor time of a command over that of its own thread; what is above 1 is polars, which reads on all cores."""
 
 COMMANDS = {
-    "groups": ["assess", "two.csv", "--truth", "y", "--prob", "a", "--by", "group"],
-    "clusters": ["assess", "two.csv", "--truth", "y", "--prob", "a", "--clusters", "group,day"],
+    "groups": ["assess", "two.csv", "--truth", "y", "--prob", "a", "--by", "group", "--clusters", "day"],
     "ten classes": ["assess", "ten.csv", "--truth", "y", "--prob", "c*", "--invalid", "rescale"],
     "recalibrate": ["recalibrate", "ten.csv", "--truth", "y", "--prob", "c*", "--invalid", "rescale", "-o", "map.json"],
     "compare": ["compare", "two.csv", "--truth", "y", "--forecaster", "a=a", "--forecaster", "b=b"],
-    "check": ["check", "two.csv", "--truth", "y", "--prob", "a", "--require", "log_loss<1"],
-    "decide": ["decide", "two.csv", "--truth", "y", "--prob", "a", "--costs", "fp=1", "fn=4"],
     "monitor": ["monitor", "two.csv", "--truth", "y", "--prob", "a", "--time", "day"],
 }
 CODE = """import atexit, sys, time

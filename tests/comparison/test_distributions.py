@@ -103,6 +103,7 @@ def test_beside_quantiles_other_forms_are_scored_by_their_quantiles(three):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_forecaster_that_is_no_better_is_not_said_to_be(rng):
     """Of two that are as good, one is called better in about one comparison of twenty."""
     better = 0

@@ -13,7 +13,7 @@ from unperplexed.cli.parser import main
 from unperplexed.comparison.files import named_files
 from unperplexed.sources.row_filter import key_column
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 N = 240
 
@@ -105,7 +105,6 @@ def assert_same(found, other):
     ("options", "settings", "small_batches"),
     [
         ([], {}, False),
-        ([], {}, True),
         (["--floor", "0.02", "--metric", "ranked_probability_score", "power_score(2)"], {"floor": 0.02}, True),
         (["--lag", "4"], {"lag": 4}, True),
         (["--clusters", "place"], {"clusters": "place"}, True),
@@ -164,9 +163,13 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize(
-    "suffix", [pytest.param(x, marks=() if x in (".csv", ".parquet") else pytest.mark.slow) for x in FORMATS]
+    ("suffix", "spelling"),
+    [
+        (".csv", "texts"),
+        (".parquet", "texts"),
+        *(pytest.param(x, "numbers", marks=pytest.mark.slow) for x in (".arrow", ".jsonl", ".npz")),
+    ],
 )
-@pytest.mark.parametrize("spelling", [pytest.param("numbers", marks=pytest.mark.slow), "texts"])
 def test_files_are_paired_by_id_whatever_their_order_and_format(
     data, of_arrays, tmp_path, rng, capsys, monkeypatch, suffix, spelling
 ):
@@ -244,8 +247,7 @@ def test_columns_of_one_file(data, of_arrays, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("small_batches", [False, True])
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(("small_batches", "mixed"), [(False, False), (True, True)])
 def test_forecasters_in_the_rows_of_one_file(data, tmp_path, rng, capsys, monkeypatch, small_batches, mixed):
     if small_batches:
         monkeypatch.setattr("unperplexed.sources.readers.text_streams.CHUNK_BYTES", 3000)

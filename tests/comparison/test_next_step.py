@@ -20,7 +20,7 @@ from unperplexed.comparison.next_step import LossDifference
 from unperplexed.scores import log_loss
 from unperplexed.statistics.intervals import Interval
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def forecasters(n=300, seed=0):
@@ -124,7 +124,7 @@ def compared_like(case, seed=0):
 CASES = ["alike", "apart", "equal", "many", "mended", "mended ahead"]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_the_first_sentence_of_advice_agrees_with_the_verdict(case, seed):
     """A ranking stands, or somebody would be ahead, only by an interval that is as wide as those of the verdict."""

@@ -367,7 +367,6 @@ def diagnosed(classes):
 def of_a_process(rank, folder):
     """One of two processes that count a part of the rows each; the second has a few rows only."""
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    torch.set_num_threads(1)
     mine = slice(0, 900) if rank == 0 else slice(900, 1000)
     for classes in (2, 4):
         z, y = forecasts(1000, classes)
@@ -381,7 +380,12 @@ def of_a_process(rank, folder):
 @pytest.mark.filterwarnings("default")
 @pytest.mark.slow
 def test_two_processes_are_the_whole(tmp_path):
-    torch.multiprocessing.spawn(of_a_process, (str(tmp_path),), nprocs=2)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a fork has none of the threads of the process, and would wait for them
+    try:
+        torch.multiprocessing.start_processes(of_a_process, (str(tmp_path),), nprocs=2, start_method="fork")
+    finally:
+        torch.set_num_threads(threads)
     for classes in (2, 4):
         whole = in_batches(diagnosed(classes), *forecasts(1000, classes))
         assert whole.assessment(resamples=0).diagnosis.made

@@ -10,6 +10,8 @@ import pytest
 from adversarial import EDGES, adversarial, counted, layouts
 from helpers import module_of
 from unperplexed import Tally
+from unperplexed.calibration.where.conditions import columns_of_values
+from unperplexed.calibration.where.rules import Model, Scores, SearchedRows
 from unperplexed.kernels import exact_sum as _exact_sum
 from unperplexed.kernels import pair_tables as _pair_tables
 from unperplexed.kernels import rows as _kernels
@@ -41,7 +43,7 @@ def both(monkeypatch, compute):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 @pytest.mark.parametrize("classes", [2, 3, 7, 8, 9, 31, 32, 33, 100, 127, 128, 129, 136, 137, 300, 1003])
 def test_rows_and_cells(monkeypatch, rng, dtype, classes):
-    for _ in range(3 if classes < 100 else 2):
+    for _ in range(2 if classes < 100 else 1):
         p = adversarial(rng, 40, classes, dtype)
         truth = rng.integers(0, classes, len(p))
         weights = rng.choice([0, 1, 0.3, 7], len(p)).astype(float)
@@ -346,20 +348,54 @@ def test_tables_of_pairs(monkeypatch, rng, dtype, width):
             np.testing.assert_array_equal(one, expected)
 
 
+def conditions(rng, bins):
+    """All bins, and some that come of one another as ranges do, and some that do not."""
+    ranges = [[a <= k < b for k in range(bins)] for b in range(bins) for a in range(b)]
+    return np.array([[True] * bins, *ranges, *(rng.random((4, bins)) < 0.5)], dtype=np.float32)
+
+
 @pytest.mark.parametrize("samples", [1, 8, 21])
-def test_scores_beyond_the_largest_ones(monkeypatch, rng, samples):
-    """Of bias, and of slopes less their regression on it, each times its factor."""
-    rules = 300
-    sums, tilt = rng.normal(size=(rules, 2 * samples)).astype(np.float32), rng.normal(size=rules).astype(np.float32)
-    factor = (rng.random((2, rules)) * (rng.random((2, rules)) < 0.8)).astype(np.float32)
-    two, limit = rng.integers(0, 2, rules).astype(np.uint8), rng.random((2, 2, samples)).astype(np.float32)
-    compiled, plain = both(monkeypatch, partial(_pair_tables.beyond, sums, tilt, factor, two, limit))
-    np.testing.assert_array_equal(compiled, plain)
-    expected = [
-        (slope, rule, k)
-        for slope, rule, k in itertools.product((0, 1), range(rules), range(samples))
-        if abs((sums[rule, k], sums[rule, samples + k] - tilt[rule] * sums[rule, k])[slope] * factor[slope, rule])
-        > limit[two[rule], slope, k]
+def test_scores_that_may_be_the_largest(monkeypatch, rng, samples):
+    """Of bias, and of slopes less their regression on it: both find the largest roots, wherever these lie."""
+    a, b = conditions(rng, 6), conditions(rng, 3)
+    rules = len(a) * len(b)
+    table = rng.normal(size=(6, 3, 2 * samples)).astype(np.float32)
+    tilt, limit = rng.normal(size=rules).astype(np.float32), rng.random((2, 2, samples)).astype(np.float32)
+    most = (rng.random((2, rules)) * (rng.random((2, rules)) < 0.8)).astype(np.float32)
+    least = most * np.float32(0.8)
+    bias, raw = np.split(np.einsum("ia,jb,abk->ijk", a, b, table).reshape(rules, -1), 2, axis=1)
+    scores = np.abs([bias, raw - tilt[:, None] * bias])
+    two = (np.arange(rules) // len(b) > 0) & (np.arange(rules) % len(b) > 0)
+    roots = scores * (most * rng.uniform(0.8, 1, most.shape))[..., None]
+    given = table, a, b, tilt, most, least, limit, 100.0
+    for places, level, other in both(monkeypatch, partial(_pair_tables.beyond, *given)):
+        slope, rule, sample = np.unravel_index(places, scores.shape)
+        np.testing.assert_allclose(level, bias[rule, sample], atol=1e-5)
+        np.testing.assert_allclose(other, raw[rule, sample], atol=1e-5)
+        found = limit.astype(np.float64)
+        np.maximum.at(found, (two[rule].astype(int), slope, sample), roots[slope, rule, sample])
+        expected = [np.maximum(limit[kind], roots[:, two == kind].max(axis=1)) for kind in (0, 1)]
+        np.testing.assert_allclose(found, expected)
+    compiled, plain = both(monkeypatch, partial(_pair_tables.beyond, *given))
+    assert set(compiled[0].tolist()) <= set(plain[0].tolist())
+
+
+@pytest.mark.parametrize("columns", ["two", "one"])
+def test_the_strongest_rules_of_two_columns(monkeypatch, rng, columns):
+    """By about the moments that they have beside new functions: the kernel and NumPy find the same."""
+    n = 4000
+    x, s = rng.normal(size=(2, n)), rng.normal(size=n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-s - (x[0] > 1) + 0.6 * s * (x[1] < -0.5)))).astype(float)
+    made = [
+        *columns_of_values("a", x[0] if columns == "two" else x[0] > 1),
+        *columns_of_values("b", np.array(["u", "v", "w", "z"])[np.digitize(x[1], [-1, 0, 1])]),
+        *columns_of_values("c", np.where(rng.random(n) < 0.1, np.nan, x[1])),
     ]
-    assert expected
-    np.testing.assert_array_equal(np.stack(np.unravel_index(plain, (2, rules, samples)), axis=1), expected)
+    model = Model.of(SearchedRows.of(s, y))
+    known = {pair: of.packed(None) for pair, of in Scores(made, model).of.items()}
+    larger = model.with_group(x[0] > 1, True)
+    compiled, plain = both(monkeypatch, lambda: dict(Scores(made, larger).strongest(known, 0.9)))
+    assert compiled.keys() == plain.keys() == known.keys()
+    for pair, found in compiled.items():
+        np.testing.assert_allclose(found, plain[pair], rtol=1e-6)
+        assert found.max() > 3

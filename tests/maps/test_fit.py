@@ -92,7 +92,7 @@ def test_the_scale_of_coefficients_does_not_matter():
     np.testing.assert_allclose(fitted(less, none).theta / size, fitted(of, none).theta, atol=1e-8)
 
 
-@pytest.mark.parametrize(("k", "sd"), [(8, 0.5), pytest.param(40, 0.5, marks=pytest.mark.slow), (40, 0.05)])
+@pytest.mark.parametrize(("k", "sd"), [(8, 0.5), pytest.param(40, 0.5, marks=pytest.mark.slow)])
 def test_estimated_variances_are_the_fixed_point(k, sd):
     """The fixed point of MacKay (1992) by bisection, each time with the coefficients that SciPy fits."""
     of = regression(k, sd=sd, n=2000, seed=1)
@@ -136,10 +136,10 @@ class Normal:
 @pytest.mark.parametrize("spread", [0.0, 2.0])
 def test_variances_are_those_of_empirical_bayes(spread):
     """A normal mean seen with variance 1/n: the most likely variance of the means is mean(seen^2) - 1/n, or 0."""
-    n, seen = 4.0, np.random.default_rng(3).normal(0, np.hypot(spread, 0.45), 400)
+    n, seen = 4.0, np.random.default_rng(3).normal(0, np.hypot(spread, 0.45), 150)
     of = Normal(seen, n)
     found = fitted(of, Prior({"means": ESTIMATED}))
-    variance = max(float(seen @ seen) / 400 - 1 / n, 1e-6)
+    variance = max(float(seen @ seen) / 150 - 1 / n, 1e-6)
     assert 1 / found.precision[0] == pytest.approx(variance, rel=1e-4)
     np.testing.assert_allclose(found.theta, seen * n / (n + 1 / variance), atol=1e-4)
     assert of.asked <= 2

@@ -79,9 +79,15 @@ def test_scores_are_the_sums_of_shift_and_scale():
     assert counts.total.sum() == 400
 
 
-@pytest.mark.parametrize("form", [normals, quantiles, members])
-@pytest.mark.parametrize("clusters", ["none", "period"])
-@pytest.mark.parametrize(("error", "said"), [({"narrow": 1.5}, "Too narrow"), ({"low": 0.6}, "Too low")])
+@pytest.mark.parametrize(
+    ("form", "clusters", "error", "said"),
+    [
+        (normals, "none", {"narrow": 1.5}, "Too narrow"),
+        (quantiles, "period", {"narrow": 1.5}, "Too narrow"),
+        (quantiles, "none", {"low": 0.6}, "Too low"),
+        (members, "period", {"low": 0.6}, "Too low"),
+    ],
+)
 def test_an_error_is_found_dated_and_named(form, clusters, error, said):
     day, y, m, s = days(2, **error)
     found = up.monitor(y, form(m, s), time=day, clusters=clusters)
@@ -146,7 +152,7 @@ def gross(ahead, periods, bias=4.0):
     return up.monitor(y, forecast, time=issued, issued=issued, target_date=issued + ahead)
 
 
-@pytest.mark.parametrize("ahead", [1, 3])
+@pytest.mark.parametrize("ahead", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_watch_says_when_even_a_gross_error_could_not_have_shown(ahead):
     found = gross(ahead, 60)
     first = int(found.alarm.period) + 1

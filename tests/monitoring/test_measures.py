@@ -41,7 +41,7 @@ def test_what_is_measured_does_not_depend_on_later_periods(rng):
     assert np.array_equal(measured(series)[:, :70], measured(series[:70]), equal_nan=True)
 
 
-@pytest.mark.parametrize("shock", [0, 0.3])
+@pytest.mark.parametrize("shock", [0, pytest.param(0.3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sizes", [FALL, RISE])
 def test_periods_of_other_size_raise_no_false_alarms(sizes, shock):
     """Without regard to sizes 14 to 25 of 100 such runs do."""

@@ -28,7 +28,6 @@ def of_defaults(s):
 @pytest.mark.parametrize(
     ("change", "measure", "words"),
     [
-        (lambda s: s + 0.5, "mean", "Mean log-odds +0.4"),
         (lambda s: s - 0.5, "mean", "Mean log-odds −0."),
         (lambda s: 0.7 * s, "spread", "Standard deviation of the log-odds 1.4"),
         (of_defaults, "shares", "instead of 8."),

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import module_of
 from pages import text_of
-from unperplexed import Quantiles, assess
+from unperplexed import Quantiles, assess, find_groups
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "examples" / "gallery"
@@ -72,6 +72,11 @@ def test_patients_are_what_the_script_makes(make, patients):
 
 
 @pytest.mark.slow
+def test_measurements_are_what_the_script_makes(make, patients):
+    assert make.measurements(patients).equals(pl.read_csv(GALLERY / "measurements.csv"))
+
+
+@pytest.mark.slow
 def test_digits_are_what_the_script_makes(make, digits):
     same(make.digits(), digits)
 
@@ -84,13 +89,23 @@ def test_logits_are_what_the_script_makes(make):
 
 def test_each_entry_of_the_gallery_has_its_picture():
     entries = module_of(ROOT / "docs" / "gallery.py").entries()
-    assert len(entries) == text_of("gallery").count('href="gallery/') == 9
+    assert len(entries) == text_of("gallery").count('href="gallery/') == 10
     assert {path.stem for path in (ROOT / "docs" / "pictures" / "gallery").iterdir()} == set(entries)
 
 
 def test_what_the_gallery_says_of_boosted_trees(patients):
     curve = assess(patients["progressed"], patients["boosted"], pos_label="yes", resamples=0).curve
     assert 0.78 < np.interp(0.9, curve.reported, curve.measured) < 0.82
+
+
+def test_what_the_gallery_says_of_a_group_that_is_found():
+    data = pl.read_csv(GALLERY / "measurements.csv")
+    known = data.drop("progressed", "without_bmi", "sex")
+    found = find_groups(data["progressed"], data["without_bmi"], pos_label="yes", among=known)
+    [group] = found.items
+    assert (group.rule, found.rules_searched) == ("bmi < 27 and ltg < 4.83", 57_601)
+    assert (round(group.mean_predicted, 2), round(group.observed, 2)) == (0.43, 0.23)
+    assert [round(each, 2) for each in found.gain_interval] == [-0.02, 0.15]
 
 
 def test_what_the_gallery_says_of_quantiles():

@@ -71,6 +71,22 @@ def test_fitted_weights_have_the_smallest_score_and_are_cross_fitted(forecasts):
     assert timed.forecast.values[here] == pytest.approx(alone.forecast.values, abs=1e-4)
 
 
+def test_weights_of_a_linear_pool_are_those_of_a_mixture(rng):
+    """Outcomes of two kinds, each of which one forecaster expects; the third is always vague."""
+    n = 600
+    y = np.where(rng.random(n) < 0.3, rng.normal(-2, 0.7, n), rng.normal(2, 1, n))
+    each = {"a": quantiles(np.full(n, -2), 0.7), "b": quantiles(np.full(n, 2)), "vague": quantiles(np.zeros(n), 5)}
+    found = up.pool(y, each, method="linear", clusters=None)
+    assert found.weights["a"] == pytest.approx(0.3, abs=0.04)
+
+    def score(weights):
+        return up.scores.crps(y, up.pool(None, each, method="linear", weights=weights).forecast)
+
+    away = np.random.default_rng(1).dirichlet([3, 7, 0.5], 5)
+    assert score(found.weights) < min(score(dict(zip(each, weights, strict=True))) for weights in away) * (1 + 1e-3)
+    assert score(found.weights) < up.scores.crps(y, found.forecast) < score("equal")
+
+
 def test_the_order_of_rows_does_not_matter(forecasts, rng):
     """Nor does a trend: folds of rows without times are random, as those of maps are."""
     y, each = forecasts
@@ -127,8 +143,10 @@ def test_bad_input_is_refused(case):
 
 def test_outcomes_that_nothing_is_fitted_to_are_refused(forecasts):
     y, each = forecasts
-    with pytest.raises(up.InputError, match="are not fitted"):
-        up.pool(y, each, method="linear")
+    members = {name: up.Samples(one.values) for name, one in each.items()}
+    for of, method in ((each, "median"), (members, "linear")):
+        with pytest.raises(up.InputError, match="are not fitted"):
+            up.pool(y, of, method=method)
     with pytest.raises(up.InputError, match="need as many rows"):
         up.pool(y[:3], {name: one.subset(np.arange(3)) for name, one in each.items()}, clusters=None)
     with pytest.raises(up.InputError, match="expected those of a, b, none"):

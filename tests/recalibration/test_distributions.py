@@ -37,7 +37,9 @@ def fitted(y, forecast, **options):
     return Recalibrator().fit(y, forecast, clusters=None, **options)
 
 
-@pytest.mark.parametrize("form", ["quantiles", "samples", "distribution"])
+@pytest.mark.parametrize(
+    "form", ["quantiles", *(pytest.param(form, marks=pytest.mark.slow) for form in ("samples", "distribution"))]
+)
 def test_too_narrow_and_too_low_forecasts_are_mended(rng, form):
     y, level, spread = world(rng, 2000, bias=0.4, wider=1.5)
     forecast = forecasts(form, rng, level, spread)

@@ -48,15 +48,15 @@ def test_shrunken_effects_are_added_and_then_mapped(corrected):
 
 
 def test_groups_are_not_found_again_on_fresh_rows(corrected):
-    """In most of 8 samples; without the correction they are found in all, and the log loss falls."""
+    """In most of 4 samples; without the correction they are found in all, and the log loss falls."""
     again, gains = 0, []
-    for seed in range(2, 10):
+    for seed in range(2, 6):
         y, p, table = planted(seed)
         q = corrected[1].transform(p, among=table)
         gains.append(np.mean(np.log(np.where(y, q, 1 - q)) - np.log(np.where(y, p, 1 - p))))
         columns = [column for name, values in table.items() for column in columns_of_values(name, values)]
         again += bool(Search(columns).found(SearchedRows.of(logit(q), y.astype(float))).groups)
-    assert again <= 2
+    assert again <= 1
     assert min(gains) > 0
 
 

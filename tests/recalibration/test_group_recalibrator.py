@@ -34,14 +34,14 @@ def test_maps_of_groups_that_differ_gain_on_fresh_rows(fitted):
     assert fitted.to_text().startswith("Recalibrate with a map for each group by station.")
     y, p, station = sample(np.random.default_rng(2), 100_000)
     held = 0
-    for seed in range(101, 109):
+    for seed in range(101, 105):
         rows = sample(np.random.default_rng(seed), 1500)
         found = GroupRecalibrator(folds=5).fit(*rows[:2], by={"station": rows[2]})
         own, one = found.transform(p, by={"station": station}), found.shared_.transform(p)
         assert log_loss(y, own) < log_loss(y, one)
         low, high = found.gain_.interval
         held += low <= log_loss(y, one) - log_loss(y, own) <= high
-    assert held >= 7  # of 8 intervals of 95%
+    assert held >= 3  # of 4 intervals of 95%
 
 
 @pytest.mark.slow
@@ -70,11 +70,11 @@ def test_rows_of_several_classes_sum_to_one_in_any_order():
     z, group = rng.normal(0, 2, (400, 3)), rng.integers(0, 2, 400)
     y = (z * np.where(group, 1, 0.4)[:, None] + rng.gumbel(size=z.shape)).argmax(axis=1)
     p, order = softmax(z, axis=1), rng.permutation(400)
-    found = GroupRecalibrator().fit(y, p, by=group)
+    found = GroupRecalibrator(folds=5).fit(y, p, by=group)
     q = found.transform(p, by=group)
     assert not found.one_map
     np.testing.assert_allclose(q.sum(axis=1), 1, atol=1e-12)
-    again = GroupRecalibrator().fit(y[order], p[order], by=group[order])
+    again = GroupRecalibrator(folds=5).fit(y[order], p[order], by=group[order])
     np.testing.assert_allclose(again.transform(p, by=group), q, rtol=1e-9)
     assert again.gain_.value == pytest.approx(found.gain_.value, rel=1e-9)
 

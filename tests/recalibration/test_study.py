@@ -75,19 +75,19 @@ def test_maps_of_groups_gain_where_groups_differ_and_do_little_harm_elsewhere():
 
 @pytest.mark.slow
 def test_a_small_part_comes_out_again(study):
-    line = study.small(study.Case("small", "usual", "biased and overconfident", 300, 4), 1)
+    line = study.small(study.Case("small", "usual", "biased and overconfident", 300, 2), 1)
     assert line["gain_auto"] > 0.01
     assert line["gain_scikit-learn isotonic"] < line["gain_auto"]
-    line = study.halves(study.Case("halves", "three classes", "bias of 7 points", 1000, 3), 1)
-    assert line["significant"] == line["rejected"] == 3
-    line = study.coverage(study.Case("coverage", "narrow", "bias", 300, 6), 1)
-    assert line["covered"] >= 4
+    line = study.halves(study.Case("halves", "three classes", "bias of 7 points", 1000, 2), 1)
+    assert line["significant"] == line["rejected"] == 2
+    line = study.coverage(study.Case("coverage", "narrow", "bias", 300, 4), 1)
+    assert line["covered"] >= 3
     assert line["true"] == pytest.approx(line["reported"], abs=0.02)
 
 
 @pytest.mark.slow
 def test_intervals_of_clusters_and_weights_come_out_again(study):
     for name in ("clusters", "weights"):
-        line = study.coverage(study.Case(name, "usual", "overconfident", 300, 8), 1)
-        assert line["covered"] >= 6
+        line = study.coverage(study.Case(name, "usual", "overconfident", 300, 4), 1)
+        assert line["covered"] >= 3
         assert line["true"] == pytest.approx(line["reported"], abs=0.03)

@@ -116,7 +116,7 @@ class TestPropriety:
         return np.clip(vectors, 0, 1)
 
     @pytest.mark.parametrize("name", PROPER)
-    @pytest.mark.parametrize("classes", [2, 3, 5])
+    @pytest.mark.parametrize("classes", [2, 4])
     def test_no_forecast_is_expected_to_do_better_than_the_truth(self, rng, name, classes):
         sign = -1 if score_named(name).larger_is_better else 1
         for truth in self.truths(rng, classes):
@@ -481,13 +481,13 @@ class TestPenalty:
     def test_strictly_wrong_is_worse_than_strictly_right(self, rng, classes, variant, rule):
         p = np.concatenate(
             [
-                rng.dirichlet(np.ones(classes), 150),
-                rng.dirichlet(np.full(classes, 50.0), 150),  # near-uniform: the worst that is right
+                rng.dirichlet(np.ones(classes), 50),
+                rng.dirichlet(np.full(classes, 50.0), 50),  # near-uniform: the worst that is right
                 [np.r_[0.5 + 1e-9, 0.5 - 1e-9, np.zeros(classes - 2)]],  # the best that is wrong
             ]
         )
-        y = np.r_[rng.integers(0, classes, 300), 1]
-        values = np.array([rule(y[i : i + 1], p[i : i + 1], variant=variant) for i in range(301)])
+        y = np.r_[rng.integers(0, classes, 100), 1]
+        values = np.array([rule(y[i : i + 1], p[i : i + 1], variant=variant) for i in range(101)])
         right = p.argmax(axis=1) == y
         assert values[right].max() < values[~right].min()
         if classes == 10:

@@ -13,7 +13,7 @@ from real_data import DATA, run
 from unperplexed import Tallies, assess, assess_by, tally_files_by
 from unperplexed.assessment.breakdown import with_shrinkage
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 NBA = DATA / "fte_games/nba_games.csv"
 IN_GAME = DATA / "fte_worldcup/world_cup_matches_in_game_men.csv"
@@ -41,18 +41,15 @@ def models():
 def epidemics():
     with np.load(DATA / "flusight_2015_16/KOT.npz") as archive:
         some = np.arange(len(archive["labels"])) % 7 < 4  # 729: with more, maps of 756 coefficients are tried
-        frame = pl.DataFrame({name: archive[name][some] for name in ("location", "horizon")})
+        frame = pl.DataFrame({"location": archive["location"][some]})
         return frame, archive["labels"][some], archive["probs"][some]
 
 
 SETS = {
     "seasons": (games, ["season"]),
-    "teams": (games, ["team1"]),
-    "models and prompts": (models, ["model", "prompt"]),
+    "models and prompts": (lambda: [each.gather_every(5) for each in models()], ["model", "prompt"]),
     "locations": (epidemics, ["location"]),
-    "horizons": (epidemics, ["horizon"]),
-    "periods": (matches, ["period"]),
-    "matches": (matches, ["season", "team1", "team2"]),
+    "seasons and periods": (matches, ["season", "period"]),
 }
 
 
@@ -123,10 +120,10 @@ def test_language_models_from_parquet(capsys):
     assert not any(group["small"] for group in found["groups"])
     assert found["groups"][0]["key"] == {"model": "Mistral"}
     assert sum(group["n_rows"] for group in found["groups"]) == found["whole"]["n_rows"] == 167_577
-    # Twelve thousand rows a model: there is next to nothing to shrink.
-    frame, y, p = models()
+    # Three thousand rows a model: there is hardly anything to shrink.
+    frame, y, p = (each.gather_every(4) for each in models())
     shrunken = assess_by(y, p, by=frame["model"], shrink=True, resamples=0)
-    assert all(group.shrunken.own_share > 0.99 for group in shrunken.groups)
+    assert all(group.shrunken.own_share > 0.96 for group in shrunken.groups)
 
 
 def test_parts_of_a_file_in_batches_add_up():

@@ -14,7 +14,7 @@ from unperplexed import compare
 from unperplexed.cli.parser import main
 from unperplexed.scores import row_scores
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 NETWORKS = [DATA / "netcal_cifar/wideresnet-16-4-cifar-10.npz", DATA / "vgg16_cifar10/vgg16_cifar10.npz"]
 TEAMS = [DATA / f"flusight_2015_16/{team}.npz" for team in ("4Sight", "Delphi-Stat", "KOT", "NEU")]

@@ -102,7 +102,7 @@ def check_same(decide, y, p, columns, order=True):
     return found
 
 
-@pytest.mark.parametrize("start", [0, *(pytest.param(x, marks=pytest.mark.slow) for x in range(40, 200, 40))])
+@pytest.mark.parametrize("start", [0, *(pytest.param(x, marks=pytest.mark.slow) for x in range(40, 120, 40))])
 def test_simulated_forecasts(decide, start):
     for seed in range(start, start + 40):
         check_same(decide, *simulated(seed))

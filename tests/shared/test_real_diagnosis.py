@@ -118,7 +118,7 @@ def check_same(found, expected, names=True):
                 assert finding.parameter == pytest.approx(other["parameter"], abs=1e-5, rel=1e-5)
 
 
-@pytest.mark.parametrize("start", range(0, int(os.environ.get("UNPERPLEXED_SAMPLES", "200")), 25))
+@pytest.mark.parametrize("start", range(0, int(os.environ.get("UNPERPLEXED_SAMPLES", "100")), 25))
 def test_simulated_forecasts(reference, start):
     for seed in range(start, start + 25):
         y, p, weights, groups = simulated(seed)

@@ -14,6 +14,8 @@ from unperplexed import Recalibrator, Tally, assess, compare, monitor
 from unperplexed.scores import ranked_probability_score
 from unperplexed.statistics.intervals import Dependence, uncertain_mean
 
+pytestmark = pytest.mark.usefixtures("few_samples")
+
 TEAMS = ["Delphi-Stat", "NEU", "KOT", "4Sight"]
 
 

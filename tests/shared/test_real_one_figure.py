@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from one_figure import hold_together
-from real_data import DATA, flusight, npz
+from real_data import DATA, npz
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 
 def games(name, by, least):
@@ -31,16 +31,9 @@ def networks():
     return classes(y[:1000], p[:1000].astype(float), q[:1000].astype(float))
 
 
-def influenza():
-    y, p = (x[:600] for x in flusight("4Sight"))
-    return classes(y, p, 0.9 * p + 0.1 / p.shape[1])
-
-
 SETS = {
-    "nba": lambda: games("nba_games.csv", None, 2019),
     "nfl by teams": lambda: games("nfl_games.csv", "team1", 2015),
     "networks": networks,
-    "influenza": influenza,
 }
 
 

@@ -30,7 +30,7 @@ def written(path, table):
     return path
 
 
-@pytest.mark.parametrize("condition", ["age >= 50", "day < '2024-06-01' AND p > 0.2", "won = 1 OR age < 40"])
+@pytest.mark.parametrize("condition", ["day < '2024-06-01' AND p > 0.2", "won = 1 OR age < 40"])
 def test_chosen_rows_are_counted_as_in_a_file_of_their_own(tmp_path, table, condition):
     halves = [written(tmp_path / f"{at}.csv", table[at * 200 : at * 200 + 200]) for at in range(2)]
     alone = written(tmp_path / "alone.csv", table.filter(pl.sql_expr(condition)))
@@ -44,8 +44,14 @@ def npz(table, path):
 SAVE = {"csv": pl.DataFrame.write_csv, "jsonl": pl.DataFrame.write_ndjson, "parquet": pl.DataFrame.write_parquet}
 
 
-@pytest.mark.parametrize("form", [*SAVE, pytest.param("npz", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("column", ["p", "w"])
+@pytest.mark.parametrize(
+    ("form", "column"),
+    [
+        ("csv", "p"),
+        ("jsonl", "w"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("parquet", "p"), ("npz", "p"), ("csv", "w"))),
+    ],
+)
 def test_text_among_the_numbers_of_other_rows_does_not_matter(tmp_path, table, form, column, monkeypatch):
     """As in a file of the same rows alone, however the rows fall into batches, and by both readers of JSON Lines."""
     table = table.with_columns(w=pl.col("age").abs().round())

@@ -15,7 +15,7 @@ from unperplexed.sources.dependence import search_files
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.readers.formats import found_files
 
-pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once")
+pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
 
 N = 1000
 
@@ -66,13 +66,18 @@ def test_further_columns_tell_and_rows_without_a_value_are_one_cluster(path, cap
 @pytest.mark.parametrize(
     "command",
     [
-        "skill {} --truth y --prob p --reference base-rate",
         "assess {} --truth y --prob p --reference base-rate",
-        "compare {} --truth y --forecaster a=p --forecaster b=share",
         "recalibrate {} --truth y --prob p -o {}.map",
-        pytest.param("recalibrate {} --truth y --prob p --by day:month -o {}.map", marks=pytest.mark.slow),
         "check {} --truth y --prob p --require log_loss<0.7",
-        "monitor {} --truth y --prob p --time day:iso-week",
+        *(
+            pytest.param(command, marks=pytest.mark.slow)
+            for command in (
+                "skill {} --truth y --prob p --reference base-rate",
+                "compare {} --truth y --forecaster a=p --forecaster b=share",
+                "recalibrate {} --truth y --prob p --by day:month -o {}.map",
+                "monitor {} --truth y --prob p --time day:iso-week",
+            )
+        ),
     ],
 )
 def test_every_command_says_it(frame, command, capsys, tmp_path):

@@ -555,8 +555,8 @@ def test_rows_are_not_swallowed_by_quotes_of_a_column_that_is_not_read(tmp_path,
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("blank", range(6))
-@pytest.mark.parametrize("rows", [2, 31, 32, 33, 34, 300])
+@pytest.mark.parametrize("blank", [0, 1, 2, 5])
+@pytest.mark.parametrize("rows", [2, 31, 32, 33, 300])
 def test_blank_lines_at_the_end_are_no_rows(tmp_path, either, rows, blank, end):
     path = tmp_path / "f.csv"
     path.write_bytes(end.join(["y,p"] + ["1,0.5"] * rows + [""] * (blank + 1)).encode())
@@ -690,9 +690,7 @@ print(n, 1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    ("suffix", "nulls"), [("parquet", 0), ("parquet", 100), ("arrow", 0), ("arrow", 100), ("npz", 0)]
-)
+@pytest.mark.parametrize(("suffix", "nulls"), [("parquet", 100), ("arrow", 0), ("npz", 0)])
 @pytest.mark.slow
 def test_what_was_read_of_a_file_leaves_memory(tmp_path, suffix, nulls):
     peaks = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
@@ -69,7 +69,6 @@ def part(y, forecast, rows, **options):
     return up.Tally.of(None if y is None else y[rows], forecast.subset(rows), **options)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_any_order_and_split_gives_the_same_bytes(data):
     form = data.draw(st.sampled_from(FORMS))

@@ -108,12 +108,12 @@ def test_counts_drawn_together_are_those_drawn_row_by_row(rng):
     y, p = forecasts(rng, n, 5)
     tally = Tally.of(y, p)
     counts = coarse_counts(tally)
-    together = calibrated(tally, counts, 2000, rng)[0].happened
+    together = calibrated(tally, counts, 1000, rng)[0].happened
     cell = np.searchsorted(counts.codes, np.sort(_codes(p), axis=1))
-    rows = np.zeros((2000, counts.reported.size))
+    rows = np.zeros((1000, counts.reported.size))
     q = np.take(counts.reported, cell)
     q /= q.sum(axis=1, keepdims=True)
-    for at in range(2000):
+    for at in range(1000):
         rows[at] = np.bincount(cell[np.arange(n), drawn(rng, q)], minlength=counts.reported.size)
     some = rows.mean(axis=0) > 5
     deviation = rows.std(axis=0)[some]

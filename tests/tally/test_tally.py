@@ -58,14 +58,13 @@ KINDS = ["continuous", "binary", "float32", "grid with ties", "hard"]
 def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
     y, p = data(rng, kind)
     whole = Tally.of(y, p, exact_limit=exact_limit)
-    for parts in (1, 2, 9):
+    for parts in (2, 9):
         cuts = np.sort(rng.integers(0, y.size + 1, parts - 1))  # repeated cuts make empty parts
         pieces = np.split(rng.permutation(y.size), cuts)
         tallies = [Tally.of(y[piece], p[piece], exact_limit=exact_limit) for piece in pieces]
         tallies = [tallies[i] for i in rng.permutation(parts)]
         merged = sum(tallies, Tally())
         assert_same(merged, whole)
-        assert_same_figures(merged, whole)
         if parts >= 3:  # another bracketing
             other = tallies[0] + (sum(tallies[2:], Tally()) + tallies[1])
             assert_same(other, whole)
@@ -85,7 +84,7 @@ def test_exact_or_cells_depends_on_the_union_alone(codes, exact_limit, cut):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("classes", [2, 3, 32])
+@pytest.mark.parametrize("classes", [2, 32])
 @pytest.mark.parametrize("reading", [{"invalid": "rescale"}, {"scale": "logits"}])
 @pytest.mark.parametrize(("order", "dtype"), [("C", np.float32), ("F", np.float64)])
 def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order, dtype):
@@ -103,8 +102,10 @@ def test_parts_that_are_computed_with_are_the_whole(rng, classes, reading, order
 FURTHER = ("ranked_probability_score", "power_score(-0.5)", "power_score(2)", "generalized_surprisal(-0.9)")
 
 
-@pytest.mark.parametrize("classes", [2, 3, 31, 33, 100])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("classes", "dtype"),
+    [(2, np.float64), (3, np.float32), (31, np.float64), (33, np.float32), (100, np.float64)],
+)
 @pytest.mark.slow
 def test_score_sums_are_the_same_to_the_last_digit(rng, classes, dtype):
     y, p = softmax_forecasts(rng, 100, classes, dtype=dtype)

@@ -38,8 +38,7 @@ def data(rng):
 
 ESTIMATORS = [
     CoupledDiscriminantAnalysis(),
-    CoupledDiscriminantAnalysis(coupling=0.2, pooled=True),
-    CoupledDiscriminantAnalysis(coupling=-0.01, shrinkage=1),
+    CoupledDiscriminantAnalysis(coupling=-0.01, pooled=True, shrinkage=1),
 ]
 CHECKS = [
     pytest.param(estimator, check, id=f"{number}-{check.func.__name__}-{i}")

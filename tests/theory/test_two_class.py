@@ -101,11 +101,8 @@ def test_slope_tells_the_side(case, overconfident, view):
     assert (TwoClassModel(SOURCE, CASES[case]).averages(view).slope < 1) == overconfident
 
 
-SLOW = [pytest.param(r, marks=pytest.mark.slow) for r in (1, -1e-9, 2.5)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("r", [0, -2 / 3, 0.011, *SLOW])
+@pytest.mark.parametrize("r", [0, -1e-9, -2 / 3, 1])
 def test_reported_and_source_means_against_scipy(r):
     """Adaptive quadrature of SciPy's densities, limits and all."""
     model = TwoClassModel(SOURCE, CASES["coupling 0, orange"], priors=(0.3, 0.7), limit=0.02)

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .array_libraries import library_of
-from .dataclasses import dataclass
+from .dataclasses import Frozen
 from .errors import InputError
 from .typing import AnyFloats, Bools, Floats, Ints
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Frozen):
     """Text among the numbers that is none; as a number it is NaN."""
 
     texts: Mapping[str, NDArray[np.object_]]
@@ -34,8 +33,7 @@ class Unreadable:
         return np.asarray(np.logical_or.reduce([column != None for column in self.texts.values()]))  # noqa: E711
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Frozen):
     """Numbers by row: one matrix, or the columns of a frame, which are joined a block at a time."""
 
     parts: tuple[NDArray[Any], ...]

@@ -1,4 +1,4 @@
-"""The standard library's dataclasses, of which frozen ones are made in a third of the time.
+"""The standard library's dataclasses, of which frozen ones are made in a third of the time: `Frozen`.
 
 The standard library compiles six methods of each frozen class. A command makes some 150 classes, so that loading took
 longer than its work. Here only ``__init__`` is compiled; the other methods are the same functions in all classes.
@@ -7,29 +7,23 @@ longer than its work. Here only ``__init__`` is compiled; the other methods are 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, dataclass_transform
 
-__all__ = ["dataclass", "field", "fields", "is_dataclass", "replace"]
-
-if TYPE_CHECKING:
-    from dataclasses import dataclass
-else:
-
-    def dataclass(cls=None, *, frozen=False, eq=True, slots=False, **options):
-        """Make a dataclass, as `dataclasses.dataclass` does, but for ``order`` and for frozen classes that inherit."""
-        if cls is None:
-            return lambda cls: dataclass(cls, frozen=frozen, eq=eq, slots=slots, **options)
-        if not frozen or slots:
-            return dataclasses.dataclass(cls, frozen=frozen, eq=eq, slots=slots, **options)
-        for name in ("__setattr__", "__delattr__", "__repr__", *(("__eq__", "__hash__") if eq else ())):
-            if getattr(cls, name) is getattr(object, name):
-                setattr(cls, name, getattr(_Frozen, name))
-        return dataclasses.dataclass(cls, repr=False, eq=False, **options)
+__all__ = ["Frozen", "dataclass", "field", "fields", "is_dataclass", "replace"]
 
 
-class _Frozen:
-    """Methods of all frozen dataclasses."""
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Frozen:
+    """What frozen dataclasses derive from; those of ``eq=False`` equal themselves alone."""
+
+    def __init_subclass__(cls, eq: bool = True, **options: Any) -> None:
+        """Make the class a dataclass; of its bases those before this one may have methods of their own."""
+        super().__init_subclass__()
+        for name in ("__eq__", "__hash__"):
+            if getattr(cls, name) in (getattr(object, name), getattr(Frozen, name)):
+                setattr(cls, name, getattr(Frozen if eq else object, name))
+        dataclass(cls, repr=False, eq=False, **options)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a field once, which is when the instance is made."""

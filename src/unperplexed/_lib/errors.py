@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -250,6 +251,10 @@ def refuse_former(function: str, given: Collection[str]) -> None:
     refuse_unknown(function, [name for name in given if {name, f"{function} {name}"} & {*_OPTIONS}], ())
 
 
-def missing(what: str, library: str, extra: str) -> ImportError:
-    """Make the error of something whose library is not installed, with how to install it."""
-    return ImportError(f"{what} needs {library}: pip install 'unperplexed[{extra}]'")
+@contextmanager
+def needed(what: str, library: str, extra: str) -> Iterator[None]:
+    """Import what something needs, and say how to install it where it is missing."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{what} needs {library}: pip install 'unperplexed[{extra}]'") from error

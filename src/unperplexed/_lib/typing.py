@@ -10,29 +10,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .dataclasses import Frozen
 from .errors import called
 
 
-class ByValue:
+class ByValue(Frozen):
     """A frozen dataclass that equals others of its class with equal values; NaN equals NaN, arrays compare by element.
 
     So a copy, also one from a pickle, equals the original. Fields with ``compare=False`` do not count.
 
     Examples
     --------
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Gap(ByValue):
+    >>> class Gap(ByValue):
     ...     width: float
     >>> Gap(float("nan")) == Gap(float("nan")), Gap(0.1) == Gap(0.2)
     (True, False)
     """
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Set the methods on the class itself, since `dataclass` would otherwise write its own."""
-        super().__init_subclass__(**options)
-        cls.__eq__ = ByValue.__eq__  # type: ignore[method-assign]
-        cls.__hash__ = ByValue.__hash__  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # a type checker knows the attributes
 
@@ -55,7 +48,7 @@ class ByValue:
 
     def _values(self) -> Any:
         """What is compared, in a form that can be hashed."""
-        return tuple(_comparable(getattr(self, each.name)) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+        return tuple(_comparable(getattr(self, each.name)) for each in fields(self) if each.compare)
 
 
 _NAN = object()

@@ -156,11 +156,11 @@ def assess(
     0.875
     """
     if is_predictive(y_prob):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions
 
-        return assess_distributions(
-            y_true, y_prob, reference=reference, metrics=metrics, confidence=confidence, reading=reading, among=among
-        )
+        settings = DistributionSettings(reading, reference, metrics, confidence)
+        return assess_distributions(y_true, y_prob, settings, among)
     if among is not None and y_prob is None:
         raise InputError("among: groups are searched in rows; a tally has none.")
     if is_predictive(y_true):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.arrays import distinct, run_starts
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import fields
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
@@ -27,7 +27,6 @@ _MOST_POINTS, _FEWEST_POINTS = 500, 10
 """Points of a curve: of all classes together at most, and of one class where there are many."""
 
 
-@dataclass(frozen=True)
 class BinTable(Table):
     """Reported against measured probability, bin by bin, in increasing order ([N17] eqs. 15 and 16).
 
@@ -68,7 +67,6 @@ class BinTable(Table):
         return f"<BinTable of {number_of(len(self), 'bin')}>"
 
 
-@dataclass(frozen=True)
 class Curve(ReadOnlyArrays):
     """Measured probability as estimated, for up to some 500 of the reported ones."""
 
@@ -85,7 +83,6 @@ class Curve(ReadOnlyArrays):
         return f"<Curve through {number_of(self.measured.size, 'point')}>"
 
 
-@dataclass(frozen=True)
 class Histogram(ReadOnlyArrays):
     """Shares of the total weight between edges, each interval holding its lower edge, the last one both."""
 

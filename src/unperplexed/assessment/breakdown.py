@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 import numpy as np
 
 from .._lib.arrays import check_indexes
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, printable, short_name
 from .._lib.serialize import plain_values
@@ -68,8 +68,7 @@ _SPREAD = 1.5
 """Groups that carry less than so many times their share of the rows do not stand out."""
 
 
-@dataclass(frozen=True)
-class GroupRemedy:
+class GroupRemedy(Frozen):
     """Recalibration of one group of rows, and whether its gain is significant among those of all groups."""
 
     key: Key
@@ -116,8 +115,7 @@ def group_remedies(groups: Sequence[GroupAssessment]) -> dict[Key, GroupRemedy]:
     }
 
 
-@dataclass(frozen=True)
-class CostShare:
+class CostShare(Frozen):
     """Part of the total cost of miscalibration that one group carries."""
 
     share: float
@@ -207,7 +205,6 @@ PlotKind = Literal["auto", "reliability", "findings", "two-way"]
 Sort = Literal["geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"]
 
 
-@dataclass(frozen=True)
 class Shrinkage(ByValue):
     """How far the geometric accuracies of groups are shrunk towards each other, on the log scale."""
 
@@ -234,7 +231,6 @@ _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
 """What is lowest for the group that comes first; what follows decides between equal ones."""
 
 
-@dataclass(frozen=True)
 class Breakdown(JsonResult):
     """An assessment of each group of rows, the worst first, beside that of all rows. Made by `assess_by`.
 
@@ -480,12 +476,11 @@ def assess_by(
     1.0
     """
     if is_predictive(y_prob):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions_by
 
-        how = {"reference": reference, "metrics": metrics, "confidence": confidence, "reading": reading}
-        return assess_distributions_by(
-            y_true, y_prob, by, sort="group" if sort == "geometric_accuracy" else sort, **how
-        )
+        asked = DistributionSettings(reading, reference, metrics, confidence)
+        return assess_distributions_by(y_true, y_prob, by, "group" if sort == "geometric_accuracy" else sort, asked)
     settings = AssessmentSettings(floor, measured, view, None, confidence, resamples, seed, metrics)
     if isinstance(y_true, Tallies):
         refuse_rows({"y_prob": y_prob, "by": by, "reference": reference, "metrics": metrics, **reading})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import fields
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from ..calibration.estimators import Estimate
 from ..forecasts.forecasts import Block, Forecasts
@@ -32,7 +32,6 @@ class Table(ReadOnlyArrays):
         return len(next(iter(vars(self).values())))
 
 
-@dataclass(frozen=True)
 class ClassTable(Table):
     """Each class by itself, measured by its own curve: the most miscalibrated first.
 
@@ -85,7 +84,6 @@ class ClassTable(Table):
     """Mean distance of the measured from the reported probability of the class, over all rows. 0 is best."""
 
 
-@dataclass(frozen=True)
 class ClassAverage(ByValue):
     """Plain means over the classes that happened, each counting once however often it did."""
 
@@ -100,7 +98,6 @@ class ClassAverage(ByValue):
     calibration_error: float
 
 
-@dataclass(frozen=True)
 class PredictedTable(Table):
     """The rows that predicted each class, a k-way tie counting 1/k: the largest miscalibration is first.
 
@@ -124,7 +121,6 @@ class PredictedTable(Table):
     """Mean distance of the measured probability, by a curve of its own, from the confidence. 0 is best."""
 
 
-@dataclass(frozen=True)
 class Bias(ByValue):
     """Mean prediction of the second of two classes, the positive one, and its observed frequency."""
 
@@ -334,7 +330,6 @@ MOST_PAIRS = 100
 """Pairs that are kept, those of the largest loss."""
 
 
-@dataclass(frozen=True)
 class ConfusionTable(Table):
     """Pairs of a predicted class and another one that was observed, the costliest first."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.formatting import command_line
 from ..forecasts.labels import Label
 
@@ -12,8 +12,7 @@ MOST_SPELLED = 30
 """Labels beyond which no command spells them all."""
 
 
-@dataclass(frozen=True)
-class ColumnNames:
+class ColumnNames(Frozen):
     """Words of a command that reads the same rows, without those that say what the columns are called."""
 
     words: tuple[str, ...]

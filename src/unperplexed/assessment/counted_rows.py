@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Notes
@@ -37,8 +37,7 @@ _ROUNDING = 2.0**-40
 """Mean distance from their mean, relative to it or to 1, of values that differ by rounding alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class CountedRows:
+class CountedRows(Frozen, eq=False):
     """Lots of rows with the same outcome and probability: single rows, or what a tally counted.
 
     Rows in clusters are single.
@@ -241,8 +240,7 @@ def _in_precision(p: AnyFloats, single: bool) -> AnyFloats:
 RECALIBRATED = "recalibrated"
 
 
-@dataclass(frozen=True, eq=False)
-class Recalibrated:
+class Recalibrated(Frozen, eq=False):
     """Rows with their predicted probabilities, and with recalibrated ones."""
 
     rows: CountedRows

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
@@ -17,7 +17,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
-from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
 from ..statistics.intervals import checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally, refuse_rows
@@ -32,15 +32,10 @@ from .counted_rows import (
     same_rows,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
 MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
 
 
-@dataclass(frozen=True)
 class DecisionCurve(ReadOnlyArrays, JsonResult):
     """Net benefit over thresholds. Made by `decision_curve`; all fields are final.
 
@@ -301,7 +296,6 @@ def _of_cells(bounds: Floats, at: Floats) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
 class NetBenefit(ReadOnlyArrays):
     """Net benefit of one rule for acting. Each array has one value a threshold."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, is_number
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
@@ -29,7 +29,6 @@ from .decision_curve import MODEL, rows_for_decisions
 from .remedy import PythonLine
 
 
-@dataclass(frozen=True)
 class Costs(ByValue):
     """What each kind of row costs, in units of the user's own; benefits are negative costs."""
 
@@ -50,7 +49,6 @@ class Costs(ByValue):
         return np.array([self.true_negative, self.false_negative, self.false_positive, self.true_positive], np.float64)
 
 
-@dataclass(frozen=True)
 class MeanCost(ByValue):
     """A mean cost a row. Smaller is better."""
 
@@ -59,7 +57,6 @@ class MeanCost(ByValue):
     """Confidence interval; NaN where all rows cost the same, or are too few."""
 
 
-@dataclass(frozen=True)
 class Share(ByValue):
     """A share of rows."""
 
@@ -68,7 +65,6 @@ class Share(ByValue):
     """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
 
 
-@dataclass(frozen=True)
 class Confusion(ByValue):
     """Rows by decision and outcome, as sums of their weights (numbers of rows where these have none)."""
 
@@ -92,7 +88,6 @@ class Confusion(ByValue):
         return {name.replace("_", " "): each for name, each in vars(self).items() if isinstance(each, Share)}
 
 
-@dataclass(frozen=True)
 class Decision(JsonResult):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import field
 from .._lib.errors import InputError, listed
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..pairing.distribution_skill import ScoreSkill
-    from .distribution_remedy import DistributionRemedy
+    from .distributions import DistributionRemedy
     from .groups_found import Groups
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
 
 
-@dataclass(frozen=True)
 class Coverage(ByValue):
     """How many outcomes a central interval of the forecasts held."""
 
@@ -52,7 +51,6 @@ class Coverage(ByValue):
         return f"the {self.name}" if self.of_level else self.name
 
 
-@dataclass(frozen=True)
 class Beyond(ByValue):
     """Outcomes beyond a quantile, or outside an interval, that miscalibration makes most numerous."""
 
@@ -62,7 +60,6 @@ class Beyond(ByValue):
     expected: float
 
 
-@dataclass(frozen=True)
 class Threshold(ByValue):
     """The event that the outcome is a class or a higher one, of ordered classes."""
 
@@ -82,7 +79,6 @@ class Threshold(ByValue):
     """p-value of the excess, adjusted for the number of thresholds (Holm)."""
 
 
-@dataclass(frozen=True)
 class PitBars(ReadOnlyArrays):
     """Shares of the outcomes by their place in the forecasts (PIT histogram), with what calibrated forecasts have."""
 
@@ -106,7 +102,6 @@ class PitBars(ReadOnlyArrays):
         return (self.share < self.low) | (self.share > self.high)
 
 
-@dataclass(frozen=True)
 class QuantileReliability(ReadOnlyArrays):
     """Share of the outcomes at or below each predicted quantile: its level, if forecasts are calibrated."""
 
@@ -117,7 +112,6 @@ class QuantileReliability(ReadOnlyArrays):
     """Confidence limits of each share."""
 
 
-@dataclass(frozen=True)
 class SurprisingForecasts(ReadOnlyArrays):
     """The rows with the largest losses: their outcomes, and median and 80% interval of their forecasts."""
 
@@ -133,8 +127,7 @@ class SurprisingForecasts(ReadOnlyArrays):
     loss: Floats
 
 
-@dataclass(frozen=True)
-class DistributionAssessment(JsonResult):
+class DistributionAssessment(JsonResult, kw_only=True):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
@@ -150,9 +143,9 @@ class DistributionAssessment(JsonResult):
     beyond: Beyond
     scores: Mapping[str, Metric]
     """Mean scores by name, smaller ones better; none of PIT values."""
-    skill: ScoreSkill | None
+    skill: ScoreSkill | None = None
     """Against the other rows' outcomes, or the reference that was given."""
-    density_ratio: Metric | None
+    density_ratio: Metric | None = None
     """Geometric mean of the forecasts' density at the outcomes, divided by climatology's: exp of the mean difference of
     log scores; 1 is no better, larger is better. Of quantiles and classes by the probabilities of their cells; None of
     members and PIT values, and if outcomes are censored."""
@@ -166,8 +159,8 @@ class DistributionAssessment(JsonResult):
     """Confidence interval of the cost; where no error is named, that of a bias and a width that may be there."""
     pit: PitBars
     quantiles: QuantileReliability
-    surprises: SurprisingForecasts | None
-    thresholds: tuple[Threshold, ...]
+    surprises: SurprisingForecasts | None = None
+    thresholds: tuple[Threshold, ...] = ()
     """Of ordered classes each but the lowest, as the event that the outcome is at least this class; else empty."""
     n_rows: int
     n_clusters: int | None
@@ -268,7 +261,6 @@ class DistributionAssessment(JsonResult):
         return plain | {"cost": self.cost, "divergence_probability": self.divergence_probability}
 
 
-@dataclass(frozen=True)
 class DistributionGroup(ByValue):
     """A group of forecasts, such as those of a horizon."""
 
@@ -279,7 +271,6 @@ class DistributionGroup(ByValue):
     """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
-@dataclass(frozen=True)
 class DistributionBreakdown(JsonResult):
     """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
 

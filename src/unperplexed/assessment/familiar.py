@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import log_gamma, xlogy
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats
@@ -31,7 +31,6 @@ _ROUNDING = 1e-9
 """Of effective numbers of rows."""
 
 
-@dataclass(frozen=True)
 class FamiliarMetrics(ByValue):
     """Metrics that every forecaster knows. Made by `familiar_metrics`."""
 
@@ -53,8 +52,7 @@ class FamiliarMetrics(ByValue):
     """Weight of the rows predicted as exactly 0 or 1, which slope and intercept leave out."""
 
 
-@dataclass(frozen=True)
-class _Counts:
+class _Counts(Frozen):
     """Outcomes at distinct predicted probabilities, with the sums of squared weights."""
 
     p: Floats
@@ -299,7 +297,6 @@ def _quantile(ordered: Floats, share: float) -> Floats:
     return np.asarray(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
-@dataclass(frozen=True)
 class ProbabilityGroups(Table):
     """Groups in increasing order of predicted probability; one array entry a group."""
 

@@ -27,6 +27,7 @@ from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gather
 from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
+from ..recalibration.state import State
 from ..report.result import frames_as_input
 from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
@@ -113,8 +114,9 @@ def find_groups(
     the root of the rule's variance factor. The shrunken effect is the most likely one given that ``|z|`` exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
     (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
-    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone. With more
-    than two classes both are its ``"logistic"`` map.
+    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone; its maps are
+    fitted without the fold, and weigh what they do on all rows. With more than two classes both are its ``"logistic"``
+    map.
 
     Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
     regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and
@@ -181,15 +183,16 @@ def groups_of_rows(
     """
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
-    rows, values, notes = _gathered(stream)
-    columns, warnings = _columns(values, rows.truth, named)
+    rows, parts, notes = _gathered(stream)
+    columns, warnings = _columns(parts, rows.truth, named)
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
 
     def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
-        gain = _gain(rows, events, found, search) if any(of.groups for of in found) else None
-        return {"gain": gain, "notes": notes, "_fit": partial(_recalibrator, rows, events, found, search, gain)}
+        corrected = _corrected(rows, events, found, search.columns)
+        gain = _gain(rows, corrected, events, found, search) if any(of.groups for of in found) else None
+        return {"gain": gain, "notes": notes, "_fit": partial(_recalibrator, corrected, found, search.seed, gain)}
 
     p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
@@ -208,8 +211,7 @@ def groups_of_distributions(
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     weighted = True if rows.rows.weight is None else rows.rows.weight > 0
     rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
-    given = {name: values[rows.kept] for name, values in among.items()}
-    columns, warnings = _columns(given, (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
+    columns, warnings = _columns([({**among}, rows.kept)], (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
     groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
     cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
     spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread
@@ -233,11 +235,11 @@ def _of_numbers(group: FoundGroup) -> FoundGroup:
     return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))
 
 
-def _columns(values: dict[str, NDArray[Any]], truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
+def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
     """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
-    for name in list(values):
-        made = [*columns_of_values(name, values.pop(name))]
+    for name in list(parts[0][0]):
+        made = [*columns_of_values(name, _taken(parts, name))]
         remark = _remark(made[0], truth, named)
         columns += made if named or not remark else ()
         warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
@@ -327,58 +329,72 @@ def _settings(rows: GroupRows, seed: int) -> FitSettings:
     return FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, seed)
 
 
-def _recalibrator(
-    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search, gain: Gain | None
-) -> FoundGroupRecalibrator:
+def _recalibrator(corrected: GroupRows, found: Sequence[Found], seed: int, gain: Gain | None) -> FoundGroupRecalibrator:
     """Fit the one map to the rows with the groups corrected."""
-    settings = _settings(rows, search.seed)
-    fitted = _corrected(rows, events, found, search.columns).state(settings)
-    shared = Recalibrator(settings.method, seed=search.seed).with_state(fitted)
+    settings = _settings(corrected, seed)
+    shared = Recalibrator(settings.method, seed=seed).with_state(corrected.state(settings))
     return FoundGroupRecalibrator([each for of in found for each in of.corrections], shared, gain)
 
 
-def _gain(rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search) -> Gain | None:
+def _gain(
+    rows: GroupRows, corrected: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search
+) -> Gain | None:
     """Measure the gain of correcting the groups, by searches without each fold."""
 
-    def losses(of_events: Sequence[Found], fitted: Bools, held_out: Bools) -> Floats:
-        """By one map of all rows, and with the groups corrected before it."""
-        both = []
-        for each in (rows, _corrected(rows, events, of_events, search.columns)):
-            state = each.some(fitted).state(_settings(rows, search.seed))
-            q = state.of_log_probabilities(each.log_p[held_out])
-            both.append(-np.log(q[np.arange(len(q)), rows.truth[held_out]]))
-        return np.stack(both)
+    states = [each.state(_settings(rows, search.seed)) for each in (rows, corrected)]
 
     def held_out(out: Bools) -> Floats:
         without = replace(search, columns=[column.at(~out) for column in search.columns])
-        of_events = [without.found(e.rows.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)]
-        return losses(of_events, ~out, out)
+        of_events = [
+            without.beside(of.common.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)
+        ]
+        both = rows, _corrected(rows, events, of_events, search.columns)
+        fitted = [each.some(~out).refitted(state) for each, state in zip(both, states, strict=True)]
+        return _losses([each.some(out) for each in both], fitted)
 
-    every = np.ones(len(rows.truth), dtype=np.bool_)
-    gained = cross_fitted(rows, search.seed, held_out, losses(found, every, every))
+    gained = cross_fitted(rows, search.seed, held_out, _losses((rows, corrected), states))
     return None if gained is None else gained[0]
 
 
-def _gathered(stream: _Rows) -> tuple[GroupRows, dict[str, NDArray[Any]], Notes]:
+def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:
+    """Return losses of rows, and of the same rows with the groups corrected, each by its map."""
+    q = [state.of_log_probabilities(rows.log_p) for rows, state in zip(each, states, strict=True)]
+    return -np.log([of[np.arange(len(of)), each[0].truth] for of in q])
+
+
+_Parts = list[tuple[dict[str, NDArray[Any]], Ints]]
+"""Columns of parts of the rows, and which of them are kept."""
+
+
+def _gathered(stream: _Rows) -> tuple[GroupRows, _Parts, Notes]:
     """Read rows of positive weight, all of one group, and the columns among which groups are searched."""
-    columns: dict[str, list[NDArray[Any]]] = {}
+    parts: _Parts = []
     notes = [Notes()]
 
     def without_columns() -> Iterator[tuple[Forecasts, Any]]:
         for forecasts, among in stream:
-            given = columns_among(among, forecasts.n_rows)
-            for block in forecasts.blocks():
-                notes.append(block.notes)
-                places = np.searchsorted(forecasts.index, block.weighing.index)
-                for name, values in given.items():
-                    columns.setdefault(name, []).append(values[places])
+            given, blocks = columns_among(among, forecasts.n_rows), _places(forecasts, notes)
+            parts.append((given, np.concatenate([np.zeros(0, np.int64), *blocks])))
             yield forecasts, np.zeros(forecasts.n_rows, np.int64)
 
-    rows = gathered_groups(without_columns())
-    return rows, {name: np.concatenate(columns.pop(name)) for name in list(columns)}, sum(notes, start=Notes())
+    return gathered_groups(without_columns()), parts, sum(notes, start=Notes())
 
 
-def columns_among(among: Any, n_rows: int) -> Mapping[str, NDArray[Any]]:
+def _places(forecasts: Forecasts, notes: list[Notes]) -> Iterator[Ints]:
+    """Yield places of the rows of positive weight, and note what is to be known of them."""
+    for block in forecasts.blocks():
+        notes.append(block.notes)
+        yield np.searchsorted(forecasts.index, block.weighing.index)
+
+
+def _taken(parts: _Parts, name: str) -> NDArray[Any]:
+    """Take a column of all rows out of its parts, which let go of it."""
+    both = ((given.pop(name), places) for given, places in parts)
+    kept = [values if len(places) == len(values) else values[places] for values, places in both]
+    return kept[0] if len(kept) == 1 else np.concatenate(kept)
+
+
+def columns_among(among: Any, n_rows: int) -> dict[str, NDArray[Any]]:
     """Return columns as arrays, by name: each has a value for every row."""
     columns = arrays_among(among, n_rows)
     if len(columns) > MOST_COLUMNS:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue, Codes, Floats
 from ..calibration.dependence_search import DependenceSearch
@@ -40,7 +40,6 @@ FEW = 100
 """A group is small with fewer rows than this whose top class happened, or fewer in which it did not."""
 
 
-@dataclass(frozen=True)
 class ShrunkenAccuracy(ByValue):
     """Geometric accuracy of a group, shrunk. Larger is better."""
 
@@ -147,7 +146,6 @@ def _values(rows: GroupedRows, keys: Sequence[Key]) -> dict[Key, tuple[Floats, C
     return {keys[number]: each for number, *each in zip(rows.key[first].tolist(), *columns, strict=True)}
 
 
-@dataclass(frozen=True)
 class GroupAssessment(ByValue):
     """Rows with the same values in the columns that were grouped by."""
 

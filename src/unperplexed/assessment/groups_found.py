@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import field
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._version import __version__
@@ -16,13 +15,9 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult, pictures
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ..report.result import Figure, JsonResult, pictures
 
 
-@dataclass(frozen=True)
 class Groups(JsonResult):
     """Groups of rows in which forecasts are wrong. Made by `find_groups`; ``bool(groups)`` is whether there are any.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.formatting import number_of, percent
 from .._lib.progress import steps
 from .._lib.serialize import plain_values
@@ -83,7 +83,6 @@ _ROUNDING = 1e-9
 """Standard error of a share that is 0 but for rounding."""
 
 
-@dataclass(frozen=True)
 class Uncertainty(ByValue):
     """Confidence intervals, bands and warnings of an assessment. The same settings give the same numbers."""
 
@@ -215,8 +214,7 @@ def _warnings_of_samples(found: Sampled) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Sampled:
+class Sampled(Frozen, eq=False):
     """What samples say of the measured figures."""
 
     intervals: dict[str, Interval] = field(default_factory=dict)

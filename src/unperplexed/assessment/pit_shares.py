@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Floats, Ints
 from ..calibration.diagnosis.pit_search import PitScored
 from ..calibration.distribution_rows import RowMeans
@@ -34,8 +35,7 @@ _SAME = 1e-9
 """Levels that differ by less are the same."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitShares:
+class PitShares(Frozen, eq=False):
     """Shares of outcomes by their place in their forecasts."""
 
     scored: PitScored
@@ -43,6 +43,8 @@ class PitShares:
     edges: Floats | None
     """Probabilities that bound the cells of the forecasts; None where any quantile is known."""
     confidence: float
+    widths: Callable[[Sequence[tuple[float, float]]], Floats] | None = None
+    """Gives the mean widths of intervals between shares; None where forecasts are not at hand."""
 
     @cached_property
     def _levels(self) -> Floats:
@@ -86,9 +88,13 @@ class PitShares:
 
     def coverage(self) -> Iterator[Coverage]:
         """Yield the shares of outcomes inside central intervals, the narrowest first."""
-        for name, low, high in self.intervals():
+        every = [*self.intervals()]
+        widths = (
+            repeat(math.nan) if self.widths is None else self.widths([(low, high) for _, low, high in every]).tolist()
+        )
+        for (name, low, high), width in zip(every, widths, strict=False):
             held = self.share_of(self.below(high) - self.below(low))
-            yield Coverage(name, high - low, held, of_level=not self._members)
+            yield Coverage(name, high - low, held, not self._members, width)
 
     def intervals(self) -> Iterator[tuple[str, float, float]]:
         """Name central intervals, with their ends: those between members, or at levels that forecasts have."""

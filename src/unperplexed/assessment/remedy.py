@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.elementary import logit
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, shell_word
@@ -38,8 +38,7 @@ MOST_PROBABILITIES = 1_000_000
 """Rows of more than two classes are recalibrated unasked up to so many probabilities: it takes one to four seconds."""
 
 
-@dataclass(frozen=True)
-class Commands:
+class Commands(Frozen):
     """Command lines that fit a map, without its file, and that apply it; "" for none."""
 
     fit: str
@@ -72,8 +71,7 @@ class Commands:
         return f"{self.fit} --by {command_line(by)} -o map.json\n{self.apply}".rstrip()
 
 
-@dataclass(frozen=True)
-class PythonLine:
+class PythonLine(Frozen):
     """Line of Python that fits a map to rows in memory, read as they were assessed, and applies it."""
 
     words: Mapping[str, str] = field(default_factory=dict)
@@ -133,7 +131,6 @@ def _argument(name: str, value: Any) -> str:
     return repr(values) if len(values) <= _MOST_LABELS else name
 
 
-@dataclass(frozen=True)
 class AfterRemedy(ByValue):
     """Metrics after recalibration (cross-fitted). Made as ``Assessment.remedy.after``.
 
@@ -159,7 +156,6 @@ class AfterRemedy(ByValue):
     """Expected calibration error in 15 groups of equal size. Smaller is better; NaN for a constant forecast."""
 
 
-@dataclass(frozen=True)
 class Remedy(ByValue):
     """Recalibration of miscalibrated forecasts, with the gain it is expected to bring. Made as ``Assessment.remedy``.
 
@@ -231,7 +227,6 @@ class Remedy(ByValue):
         }
 
 
-@dataclass(frozen=True)
 class UntriedRemedy(ByValue):
     """Recalibration that mends what was found, and takes too long to be tried unasked.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.dataclasses import dataclass, field, fields, replace
+from .._lib.dataclasses import field, fields, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -44,7 +44,6 @@ AxesOrder = Literal["reported", "nelson"]
 Frame = Literal["metrics", "bins", "profile", "floors", "classes", "predicted", "confusions", "surprises"]
 
 
-@dataclass(frozen=True)
 class Assessment(JsonResult):
     """How good reported probabilities are, and what is wrong with them. Made by `assess`; all fields are final.
 

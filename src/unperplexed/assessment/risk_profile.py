@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, ReadOnlyArrays
@@ -17,7 +16,7 @@ from ..calibration.clustered_test import independent_share
 from ..calibration.resampling import coarse_counts
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.reading import WeightedReading, reads
-from ..report.result import Result, picture
+from ..report.result import Axes, Result, picture
 from ..statistics.means import (
     DECISIVE,
     DEFAULT_FLOOR,
@@ -41,9 +40,6 @@ from ..statistics.means import (
 from ..tally.tally import Tally
 from ..theory.coupled import expm1_ratio, log1p_ratio
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 SENSITIVITY_FLOORS = (0.05, 0.01, 0.005, 0.001, 0.0)
 """Floors of [CM] Table 2."""
 
@@ -58,7 +54,6 @@ _FEW_LOST = 1e-3
 """An r x of this size loses three digits of sixteen to exp(r x) - 1; standard errors need six."""
 
 
-@dataclass(frozen=True)
 class MeasuredProfile(ReadOnlyArrays):
     """Generalized mean of the measured probabilities of the observed classes, for many orders.
 
@@ -77,7 +72,6 @@ class MeasuredProfile(ReadOnlyArrays):
         return f"<MeasuredProfile at {number_of(self.orders.size, 'order')}>"
 
 
-@dataclass(frozen=True)
 class DivergenceProfile(ReadOnlyArrays):
     """Logarithm of the reported over the measured generalized mean, v(r), for many orders. 0 is best.
 
@@ -96,7 +90,6 @@ class DivergenceProfile(ReadOnlyArrays):
         return f"<DivergenceProfile at {number_of(self.orders.size, 'order')}>"
 
 
-@dataclass(frozen=True)
 class RiskProfile(ReadOnlyArrays, Result):
     """Generalized mean of the correct-class probabilities for many orders. Larger is better at each.
 

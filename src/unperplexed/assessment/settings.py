@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..calibration.dependence_search import DependenceSearch
@@ -43,8 +43,7 @@ class AssessOptions(SearchedReading, total=False):
     seed: int
 
 
-@dataclass(frozen=True, eq=False)
-class AssessmentSettings:
+class AssessmentSettings(Frozen, eq=False):
     """Settings of an assessment, refused where they cannot be used; `assess` describes them."""
 
     floor: Floor = DEFAULT_FLOOR
@@ -84,7 +83,6 @@ class AssessmentSettings:
         return checked_sampling(self.confidence, self.resamples, self.seed)
 
 
-@dataclass(frozen=True)
 class Source(ByValue):
     """The counts, the settings, and how to read the rows again."""
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import logit
 from .._lib.typing import Floats, Ints
 from ..tally.tally import Tally, View
@@ -158,8 +158,7 @@ def _calibrated(null_sums: CalibratedShardSums, parts: Floats, samples: int, rng
     return drawn
 
 
-@dataclass(frozen=True)
-class CalibratedShardSums:
+class CalibratedShardSums(Frozen):
     """Distribution of the sums of shards if forecasts are calibrated and all rows of a shard go together.
 
     One level is drawn for a shard, and those of its pairs above 1/2 happen that lie above it. Of two classes that is

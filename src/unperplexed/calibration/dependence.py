@@ -20,7 +20,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .._lib.arrays import distinct
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import expit
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 from ..kernels.curves import isotonic_means
@@ -82,7 +82,6 @@ _SAME = 1e-6
 """Standard deviation of log-odds up to which all are the same."""
 
 
-@dataclass(frozen=True)
 class Dependence(ByValue):
     """Rows that err alike though nobody declared it: which columns tell them, and whether they give the verdict."""
 
@@ -360,8 +359,7 @@ def _numbered(code: Ints) -> tuple[Ints, int]:
     return rank[code - low], int(rank[-1]) + 1
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
+class _Groups(Frozen, eq=False):
     """Groups of rows, and what pairs of rows in a group have in common.
 
     Of pairs of rows that are so near as those of a stretch, a sample has its share; of others the square of it.
@@ -415,8 +413,7 @@ class _Groups:
         return rows - near + (near - self.n) / self.sample.share < (1 - most) * rows
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Pairs(Frozen, eq=False):
     """What pairs of rows of a group have in common, in one direction."""
 
     groups: _Groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.formatting import p_value_text
 from .._lib.typing import ByValue
 from .dependence import Dependence
@@ -19,7 +19,6 @@ UNSEEN = (OF_TALLY, OF_ENGINE, UNREAD)
 """Reasons that nobody gave."""
 
 
-@dataclass(frozen=True)
 class DependenceSearch(ByValue):
     """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
 

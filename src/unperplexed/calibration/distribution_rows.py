@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.distributions.arrays import BLOCK, questions, refuse_rows
-from ..forecasts.distributions.observed import observed, of_rows
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import PitRows
-from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.predictive import Predictive, observed, of_rows
 from ..forecasts.group_keys import cluster_numbers
 from ..forecasts.reading import AUTO
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
@@ -32,8 +31,7 @@ from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen
 from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
 
-@dataclass(frozen=True, eq=False)
-class RowMeans:
+class RowMeans(Frozen, eq=False):
     """How means over some rows, or over equal rows that were counted together, are taken."""
 
     total: Floats
@@ -122,8 +120,7 @@ _HALF = 0.6744897501960817
 """Normal score of the quartiles: half of calibrated outcomes are between them."""
 
 
-@dataclass(frozen=True, eq=False)
-class DistributionRows:
+class DistributionRows(Frozen, eq=False):
     """Outcomes and forecasts of the rows that are assessed."""
 
     y: Floats
@@ -197,7 +194,7 @@ def read_distributions(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, found.there), DependenceSearch(reason=DECLARED)
+    groups, search = None if declared is None else chosen(declared, kept), DependenceSearch(reason=DECLARED)
     if declared is None and clusters is None:
         search = DependenceSearch(reason=DECLINED)
     elif declared is None:

@@ -12,7 +12,6 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.elementary import xlogy
 from .._lib.errors import InputError, check_choice, check_whole
 from .._lib.typing import ByValue, Floats, Ints
@@ -49,7 +48,6 @@ _BINNINGS: Mapping[str, Callable[[Pairs, int], Ints]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
 class CalibrationErrors(ByValue, Result):
     """Calibration errors of one view. Smaller is better; 0 is best and 1 the largest there is."""
 
@@ -301,7 +299,6 @@ def _poisson(x: Any, q: Any) -> Floats:
 _DIVERGENCES: Mapping[str, Divergence] = MappingProxyType({"brier_score": _squared, "log_loss": _poisson})
 
 
-@dataclass(frozen=True)
 class Decomposition(ByValue, Result):
     """A mean score in three parts: ``score = miscalibration - discrimination + uncertainty``. Made by `decompose`."""
 

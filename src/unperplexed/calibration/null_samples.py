@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_choice
 from .._lib.typing import ByValue, Floats
 from ..forecasts.reading import RowReading, reads
@@ -70,8 +70,7 @@ def _mirrored(counts: CellCounts, n: int, rng: np.random.Generator) -> Sample:
     return Sample(happened, np.broadcast_to(total.astype(np.float64), happened.shape))
 
 
-@dataclass(frozen=True)
-class _CellRows:
+class _CellRows(Frozen):
     """Rows whose probabilities are the means of the cells that they are in."""
 
     rows: ClassRows
@@ -139,7 +138,6 @@ TestedBy = Literal["rows", "values", "cells", "sums", "pairs", "shards"]
 TestKind = Literal["score", "resampled"]
 
 
-@dataclass(frozen=True)
 class CalibrationTest(ByValue, Result):
     """Whether calibrated forecasts would look as miscalibrated as these. A small p-value says that they would not."""
 

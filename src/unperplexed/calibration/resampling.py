@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE, COARSE_CELLS
 from ..tally.shards import Shards
@@ -27,8 +27,7 @@ class Sample(NamedTuple):
     total: Floats
 
 
-@dataclass(frozen=True)
-class CellCounts:
+class CellCounts(Frozen):
     """What was counted, in cells by increasing reported probability, in rows of equal weight."""
 
     reported: Floats

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.typing import Floats, Ints
 from ..kernels.rows import COARSE
 from ..statistics.matrices import product
@@ -44,8 +44,7 @@ _PRIOR = 4.0
 """So many pairs say that the probabilities of a row sum to 1 as they are."""
 
 
-@dataclass(frozen=True)
-class ClassRows:
+class ClassRows(Frozen):
     """Distinct rows of the kept sample, by coarse cell."""
 
     count: Floats
@@ -150,8 +149,7 @@ class ClassRows:
         return company, vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-@dataclass(frozen=True)
-class ClassWorld:
+class ClassWorld(Frozen):
     """A world of rows of more than two classes."""
 
     curve: Floats
@@ -205,8 +203,7 @@ class Logs(NamedTuple):
     measured: Floats
 
 
-@dataclass(frozen=True)
-class WorldSamples:
+class WorldSamples(Frozen):
     """Samples of one world."""
 
     logs: Logs
@@ -283,8 +280,7 @@ def world_samples(
     ]
 
 
-@dataclass(frozen=True)
-class _Measure:
+class _Measure(Frozen):
     """Measures samples in some cells."""
 
     cells: WorldCells
@@ -366,8 +362,7 @@ MOST = 600
 Kind = Literal["one-sided", "folded", "pooled"]
 
 
-@dataclass(frozen=True)
-class WorldCells:
+class WorldCells(Frozen):
     """Cells of rows by increasing reported probability, in rows of equal weight.
 
     Three kinds. *One-sided*: the positive one of two classes. *Folded*: the less probable one of two, whose curve is

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from ..assessment.assess import assess_tally, parts_for
@@ -36,8 +36,7 @@ _MOST_CLASSES_BY_GROUP = 200
 """Up to so many classes groups of files are diagnosed: each group takes some megabytes then."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Frozen):
     """What is asked of an assessment."""
 
     rows: Input
@@ -99,10 +98,8 @@ def assessment_of(asked: Asked) -> Assessment:
     """Assess all rows together."""
     rows, settings, change = asked.rows, asked.settings, asked.change
     counted = rows.tally(asked.parts, MOST_CLASSES if asked.once else 0, change)
-    try:
+    with rows:
         found = assess_tally(counted, settings)
-    except InputError as error:
-        raise rows.naming(error) from None
     found = replace(found.advising(asked.commands), dependence=rows.dependence)
     if asked.once:
         return found
@@ -151,10 +148,8 @@ def breakdown_of(asked: Asked) -> Breakdown:
     if chunks is not None and tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(chunks):
         chunks = None  # counts suffice
     rows = None if chunks is None else _rows_of_groups(asked, tally)
-    try:
+    with asked.rows:
         found = broken_down(counted, asked.sort, False, asked.settings, asked.rows.dependence, rows)
-    except InputError as error:
-        raise asked.rows.naming(error) from None
     whole = found.whole.advising(asked.commands)
     if chunks is not None:
         whole = _diagnosed(whole, chunks, numbered=len(tally.sources) <= 1)

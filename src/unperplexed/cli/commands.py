@@ -250,8 +250,7 @@ def _distributions(a: argparse.Namespace) -> None:
 
         found = replace(found, groups_found=groups_in_distributions(a))
     outputs.naming = outputs.naming._replace(recalibrate=command)
-    written = outputs.picture(found) | outputs.page(found, command)
-    outputs.write(found.to_json, partial(outputs.text, found), written)
+    outputs.show(found, recalibrate=command)
 
 
 def tally(arguments: argparse.Namespace) -> None:
@@ -313,7 +312,7 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
     found = assess(digit, probability)
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found, "reported") | outputs.page(found))
+    outputs.show(found, "reported")
 
 
 def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:

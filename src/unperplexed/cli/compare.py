@@ -35,7 +35,9 @@ _NOT_SEQUENTIAL = {
 def compare(arguments: argparse.Namespace) -> None:
     """Compare forecasters on the same rows, all at once or one after another."""
     if predicts_numbers(arguments):
-        _distributions(arguments)
+        from .distributions import comparison_of_distributions
+
+        Outputs(arguments).show(comparison_of_distributions(arguments))
         return
     a, files = arguments, named_files(arguments.files)
     a.files = [path for paths in files.values() for path in paths]
@@ -48,15 +50,7 @@ def compare(arguments: argparse.Namespace) -> None:
     found = compared_files(files, options, rows.selection, rows.reading, how, rows.say, rows.progress)
     if isinstance(found, Comparison):
         found = found.advising(comparison_commands(a, {name: [name] for name in options.rivals} or files))
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
-
-
-def _distributions(a: argparse.Namespace) -> None:
-    """Compare predictive distributions of a number."""
-    from .distributions import comparison_of_distributions
-
-    outputs, found = Outputs(a), comparison_of_distributions(a)
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+    outputs.show(found)
 
 
 def _at_once(arguments: argparse.Namespace) -> _Compared:

@@ -23,7 +23,7 @@ def decide(arguments: argparse.Namespace) -> None:
     checked_sampling(a.confidence, 0, a.seed)
     costs = checked_costs(*_costs(a.costs)) if a.costs else None
     rows = Input.of(a)
-    try:
+    with rows:
         columns = {MODEL: _rows(rows)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
         curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
@@ -33,8 +33,6 @@ def decide(arguments: argparse.Namespace) -> None:
         else:
             found = Deciding(columns[MODEL], costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings)
             found = found.advising(decision_commands(a))
-    except InputError as error:
-        raise rows.naming(error) from None
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
 

@@ -13,6 +13,7 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
+from ..pairing.distribution_skill import DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
-    from ..comparison.distribution_result import DistributionComparison
+    from ..comparison.distributions import DistributionComparison
     from ..forecasts.distributions.predictive import Predictive
-    from ..pairing.distribution_skill import ScoreSkill
     from ..recalibration.recalibrator import Recalibrator
     from ..tally.distributions import DistributionTally
 
@@ -64,9 +64,9 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     read = distributions_of(a)
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, **asked), notes)
+        return _noted(assess_distributions(read.y, read.forecast, asked), notes)
     sort: Any = a.sort if "sort" in a.given else "group"
-    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort=sort, **asked)
+    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
     return replace(found, whole=_noted(found.whole, notes))
 
 
@@ -78,7 +78,7 @@ def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison
         raise InputError("--by: compare does not group distributions; choose one group at a time with --where.")
     read = _forecasters_of(a)
     one = next(iter(read.values()))
-    found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, **_asked(a, one))
+    found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
     notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
     return replace(found, notes=(*notes, *found.notes))
 
@@ -94,7 +94,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     read = distributions_of(a)
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
-    asked, say = _asked(a, read), sayer(a)
+    asked, say = _asked(a, read)._asdict(), sayer(a)
     for _, note in (*read.notes, *read.forecast.notes):
         say(note)
     found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
@@ -103,8 +103,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
 
 def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
     """Read and pair predictive distributions: of a hub, of a table with a column of forecasters, or of a file each."""
-    from ..comparison.distribution_files import paired_distributions
-    from ..comparison.files import PairingOptions, named_files
+    from ..comparison.files import PairingOptions, named_files, paired_distributions
 
     if not (a.hub or a.forecaster):
         PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
@@ -117,16 +116,17 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
     return paired_distributions(read.by(column), a.on or others, a.common)
 
 
-def _asked(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:
     """Say how forecasts are assessed, and what is known of each row."""
     seasons = _seasons(a)
     reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
-    return {"reference": reference, "metrics": a.metric, "confidence": a.confidence, "reading": rows_reading(a, read)}
+    return DistributionSettings(reading_of(a, read), reference, a.metric, a.confidence)
 
 
-def rows_reading(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
+def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]:
     """Give what stands beside the forecasts, under the names of Python's options."""
-    reading = reading_of(read)
+    reading: dict[str, Any] = {"sample_weight": read.weight, "censored": read.censored or None}
+    reading |= {"issued": read.issued, "target_date": read.target}
     reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
     if read.issued is None and a.searched and read.clusters is None:
         reading["columns"] = _of_file(a, read)
@@ -151,7 +151,7 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
-    return made.fit(read.y, read.forecast, **rows_reading(a, read))
+    return made.fit(read.y, read.forecast, **reading_of(a, read))
 
 
 def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
@@ -213,14 +213,12 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
         raise InputError(
             f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
         )
-    try:
+    with rows:
         found = gathered_chunks(rows.chunks()(), "forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
         reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
         y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
-        assessed = assess_distributions(y, forecast, metrics=a.metric, confidence=a.confidence, reading=reading)
-    except InputError as error:
-        raise rows.naming(error) from None
+        assessed = assess_distributions(y, forecast, DistributionSettings(reading, None, a.metric, a.confidence))
     return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
 
 
@@ -233,12 +231,6 @@ def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
-
-
-def reading_of(read: ReadDistributions) -> dict[str, Any]:
-    """Give what stands beside the forecasts as options of a reading."""
-    windows = {"issued": read.issued, "target_date": read.target}
-    return {"sample_weight": read.weight, "censored": read.censored or None, **windows}
 
 
 def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
@@ -255,22 +247,18 @@ def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     if not others:
         rows.refuse_reading()
     selection = selection_of(a) if others else None
-    try:
+    with rows:
         counted = selection and count_distributions(others, selection, rows.reading, a.metric, rows.engine, rows.say)
         tallies = chain(map(Tally.load, rows.tallies), filter(None, [counted]))
         found: DistributionTally = Tally.merged(tallies, mixed=rows.mixed)
-    except InputError as error:
-        raise rows.naming(error) from None
     return found
 
 
 def distributions_of(a: argparse.Namespace) -> ReadDistributions:
     """Read the predictive distributions that the options name."""
     rows, selection = Input.of(a), selection_of(a)
-    try:
+    with rows:
         return read_distributions(rows.files, selection, rows.reading, rows.say)
-    except InputError as error:
-        raise rows.naming(error) from None
 
 
 def _searched(a: argparse.Namespace) -> list[str]:

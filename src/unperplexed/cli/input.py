@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
@@ -45,8 +45,7 @@ _PAIRED = ("compare", "skill", "pool")
 """Commands that choose rows, and say which depend on one another, once they are paired."""
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Frozen):
     """The files of a command, and how rows are read and counted."""
 
     files: Sequence[str]
@@ -147,10 +146,13 @@ class Input:
         """Names of those whose rows cannot be read again."""
         return [*self.tallies, *(name for name in self.names if name == "-")]
 
-    def naming(self, error: InputError) -> InputError:
-        """Name the files as they were given, unless the error names one."""
-        named = any(str(error).startswith(f"{name}:") for name in self.names)
-        return error if named else error.reworded(f"{', '.join(self.files)}: {error}")
+    def __enter__(self) -> None:
+        """Let errors name the files as they were given, unless they name one."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """Name the files."""
+        if isinstance(error, InputError) and not any(str(error).startswith(f"{name}:") for name in self.names):
+            raise error.reworded(f"{', '.join(self.files)}: {error}") from None
 
     def refuse_reading(self) -> None:
         """A tally's rows are counted: what says how to read or count them would be ignored."""
@@ -231,10 +233,8 @@ class Input:
             )
         if jobs_of(self.counting.get("n_jobs", 1)) != 1:
             raise InputError("--jobs: groups are counted by one thread, and so are periods (--time); leave out --jobs.")
-        try:
+        with self:
             return self._counted(self.names, as_tallies, counting, change)
-        except InputError as error:
-            raise self.naming(error) from None
 
     def _counted(
         self,

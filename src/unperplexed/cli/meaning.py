@@ -26,7 +26,7 @@ def settle(a: argparse.Namespace) -> None:
     if hasattr(a, "floor"):
         _read_floor(a)
     if hasattr(a, "engine"):
-        _read_engine(a)
+        a.engine, _, a.address = a.engine.partition(":")
     if getattr(a, "style", None):
         _read_style(a)
     if hasattr(a, "cells"):
@@ -103,11 +103,6 @@ def _read_floor(a: argparse.Namespace) -> None:
         given = " ".join(map(str, a.floor))
         raise InputError(f"--floor {given}: expected one number, or for assess also 1 minus it, such as 0.01 0.99.")
     a.floor = (low, *high) if high else low
-
-
-def _read_engine(a: argparse.Namespace) -> None:
-    """Read NAME, or NAME:ADDRESS."""
-    a.engine, _, a.address = a.engine.partition(":")
 
 
 def _read_style(a: argparse.Namespace) -> None:

@@ -111,7 +111,7 @@ def _of_numbers(a: argparse.Namespace) -> History:
     read = distributions_of(argparse.Namespace(**{**vars(a), "by": a.by if timed is None else [timed, *a.by]}))
     times = _issued(read.issued) if timed is None else read.frame[timed]
     by = read.frame.select(a.by) if a.by else None
-    return history_of_distributions(read.y, read.forecast, times, by, reading_of(read))
+    return history_of_distributions(read.y, read.forecast, times, by, reading_of(a, read))
 
 
 def _issued(times: NDArray[Any] | None) -> NDArray[Any]:

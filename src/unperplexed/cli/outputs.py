@@ -10,20 +10,16 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import command_line
 from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
-from ..report.result import Naming, Result, document, picture_size
+from ..report.result import Figure, Naming, Result, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"
@@ -100,6 +96,10 @@ class Outputs:
         figure = Figure(figsize=size, layout="constrained" if whole else "tight")
         found.plot(figure if whole else figure.subplots(), **({"axes": axes} if axes else {}))
         return {self._plot: _saved(figure, self._plot)}
+
+    def show(self, found: Any, axes: str = "", recalibrate: str = "") -> None:
+        """Write a result in every way that is wanted."""
+        self.write(found.to_json, lambda: self.text(found), self.picture(found, axes) | self.page(found, recalibrate))
 
     def write(self, as_json: Callable[[], str], as_text: Callable[[], str], more: Mapping[Path, bytes]) -> None:
         """Make what is wanted of JSON and text, which may take samples and fits; print and write when all is made."""

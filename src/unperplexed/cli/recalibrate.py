@@ -64,15 +64,13 @@ def _fit(a: argparse.Namespace) -> None:
     made = Recalibrator("auto" if single else a.method, single=single, folds=a.folds, seed=a.seed)
     if len(rows.tallies) not in (0, len(rows.names)):
         raise InputError(f"{rows.tallies[0]}: is a tally, the other files are not. Fit to files of one kind.")
-    try:
+    with rows:
         if rows.tallies:
             rows.refuse_reading()
             first, *others = map(class_tally, rows.tallies)
             made.fit(sum(others, start=first))
         else:
             made.fit_chunks(rows.chunks(), rows.dependence)
-    except InputError as error:
-        raise rows.naming(error) from None
     if not rows.once:
         _say_permuted(a, rows, made.labels_)
     remaining = remaining_lines(made.gain_, made.baseline)
@@ -112,10 +110,8 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
         if key.needs_all:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
     made = GroupRecalibrator(folds=a.folds, seed=a.seed)
-    try:
+    with rows:
         made.fit_chunks(rows.grouped_chunks(), rows.dependence)
-    except InputError as error:
-        raise rows.naming(error) from None
     outputs.write(partial(json_text, made.to_dict()), made.__str__, {a.output: saved_with_reading(a, made.to_dict())})
 
 
@@ -125,11 +121,9 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
 
     if rows.tallies:
         raise InputError(f"{rows.files[0]}: --report needs rows; name the file that the tally was counted from.")
-    try:
+    with rows:
         found = before_and_after(rows.chunks(), made)
         return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, a.output))
-    except InputError as error:
-        raise rows.naming(error) from None
 
 
 def _apply(a: argparse.Namespace) -> None:

@@ -40,7 +40,7 @@ def skill(arguments: argparse.Namespace) -> None:
     outputs = Outputs(a)
     options = _pairing_options(a, files)
     found = _skill_of(a, Input.of(a), files, options, a.metric, a.apply)
-    outputs.write(found.to_json, partial(outputs.text, found), outputs.picture(found) | outputs.page(found))
+    outputs.show(found)
 
 
 def _named_by_column(files: dict[str, list[str]], a: argparse.Namespace) -> dict[str, list[str]]:

@@ -41,12 +41,12 @@ def where(arguments: argparse.Namespace) -> None:
 def groups_in_distributions(a: argparse.Namespace) -> Groups:
     """Search the rows of predictive distributions."""
     from ..calibration.distribution_rows import read_distributions
-    from .distributions import distributions_of, others_of, rows_reading
+    from .distributions import distributions_of, others_of, reading_of
 
     read = distributions_of(a)
     names, left = _chosen(a, others_of(a, read.frame.columns))
     among, most = {name: label_array(read.frame[name]) for name in names}, getattr(a, "max_groups", MOST)
-    rows = read_distributions(read.y, read.forecast, rows_reading(a, read))
+    rows = read_distributions(read.y, read.forecast, reading_of(a, read))
     found = groups_of_distributions(rows, among, most, a.seed, names == a.among)
     return replace(found, warnings=(*found.warnings, *(note for _, note in read.notes), *left))
 
@@ -69,9 +69,7 @@ def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = Non
     chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"
-    try:
+    with chosen:
         most = getattr(a, "max_groups", MOST)
         found = groups_of_rows(stream, chosen.dependence, most, view, a.seed, names == a.among)
-    except InputError as error:
-        raise chosen.naming(error) from None
     return replace(found, warnings=(*found.warnings, *left))

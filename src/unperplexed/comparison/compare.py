@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import rule_text
 from .._lib.typing import Floats, Ints
@@ -62,7 +62,7 @@ from .samples import Sample, differences_of, few_rows, group_differences, judged
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
-    from .distribution_result import DistributionComparison
+    from .distributions import DistributionComparison
 
 _MOST_ROWS = 10
 """Rows named of those from which a difference comes."""
@@ -188,11 +188,11 @@ def compare(
     'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
     """
     if any_predictive(forecasts):
+        from ..pairing.distribution_skill import DistributionSettings
         from .distributions import compared_distributions
 
         refuse_beside_predictive({"by": by, "ids": ids, "lag": lag, "within": within})
-        asked: dict[str, Any] = {"reference": reference, "metrics": metrics, "confidence": confidence}
-        return compared_distributions(y_true, forecasts, **asked, reading=reading)
+        return compared_distributions(y_true, forecasts, DistributionSettings(reading, reference, metrics, confidence))
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters
@@ -211,7 +211,6 @@ def compare(
     return compared(lambda: parts, lambda _: pairing, settings).advising(PythonLines.reading(read))
 
 
-@dataclass(frozen=True)
 class ComparisonSettings(PairedSettings):
     """Arguments of `compare` that say how paired rows are compared."""
 

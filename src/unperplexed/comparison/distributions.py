@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
-from .._lib.typing import Bools, Floats
+from .._lib.formatting import number_of, p_value_text, short_name
+from .._lib.serialize import plain_values
+from .._lib.typing import Bools, ByValue, Floats
+from .._version import __version__
+from ..assessment.distribution_result import DistributionAssessment
 from ..assessment.distributions import Scored, assessed
 from ..calibration.distribution_rows import DistributionRows, RowMeans, check_alike, read_distributions
 from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..pairing.distribution_skill import CLIMATOLOGY, Against, reference_scores, skill_against
-from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
+from ..pairing.distribution_skill import CLIMATOLOGY, Against, DistributionSettings, reference_scores, skill_against
+from ..report.document import inside
+from ..report.document import listed as in_words
+from ..report.result import JsonResult, picture
+from ..scores.distributions.rules import DistributionScore, scores_that_apply, title_beside
 from ..statistics.intervals import Interval, checked_sampling, simultaneous
-from .distribution_result import DistributionComparison
-from .result import PairDifferences
+from .result import Difference, PairDifferences
 from .samples import Tested, judged, row_differences
+from .verdict import first_names
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from matplotlib.axes import Axes
+
+    from ..pairing.distribution_skill import ScoreSkill
 
 _LOG_SCORE = "log_score"
 
@@ -33,18 +47,15 @@ _ANY = Interval(-np.inf, np.inf)
 def compared_distributions(
     y_true: Any,
     forecasts: Mapping[str, Predictive],
-    *,
-    reference: Any = None,
-    metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    reading: Mapping[str, Any],
+    settings: DistributionSettings,
 ) -> DistributionComparison:
     """Compare predictive distributions; `compare` describes it."""
+    confidence = settings.confidence
     checked_sampling(confidence, 0, 0)
-    rows = _read(y_true, forecasts, reading)
+    rows = _read(y_true, forecasts, settings.reading)
     first = next(iter(rows.values()))
-    rules, scores = _scored(rows, metrics)
-    against = _against(first, rules[0], scores, reference)
+    rules, scores = _scored(rows, settings)
+    against = _against(first, rules[0], scores, settings.reference)
     found = {name: assessed(each, Scored(scores[name], against), confidence) for name, each in rows.items()}
     ranked = sorted(found, key=lambda name: found[name].scores[rules[0].name].value)
     of = against.name if against.name in rows else ""
@@ -88,7 +99,7 @@ def _complete(forecasts: Mapping[str, Predictive], reading: Mapping[str, Any]) -
 
 
 def _scored(
-    rows: Mapping[str, DistributionRows], metrics: Sequence[str]
+    rows: Mapping[str, DistributionRows], settings: DistributionSettings
 ) -> tuple[list[DistributionScore], dict[str, dict[str, Floats]]]:
     """Score all rows by the rules that apply to all forms, and by those that are named."""
     alike = _alike({name: each.forecast for name, each in rows.items()})
@@ -97,7 +108,7 @@ def _scored(
     unlike = (_LOG_SCORE,) if None in measures or len(measures) > 1 else ()
     first, *others = ({rule.name: rule for rule in scores_that_apply(each, y)} for each in alike.values())
     rules = {name: rule for name, rule in first.items() if name not in unlike and all(name in x for x in others)}
-    rules |= {rule.name: rule for rule in map(distribution_score_named, metrics)}
+    rules |= {rule.name: rule for rule in settings.rules()}
     if not rules:
         forms = ", ".join(dict.fromkeys(each.form for each in alike.values()))
         raise InputError(f"forecasts: {forms} have no scores in common. Give Quantiles, Samples or Distribution.")
@@ -151,3 +162,136 @@ def _differences(
 
     found = {pair: {rule: tested(*pair, rule) for rule in scores[pair[0]]} for pair in pairs}
     return tuple(PairDifferences(*pair, each) for pair, each in judged([found], confidence)[0].items())
+
+
+class DistributionComparison(JsonResult, ByValue):
+    """Predictive distributions of a number by several forecasters on the same rows. Made by `compare`; all is final.
+
+    ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
+    """
+
+    forecasters: Mapping[str, DistributionAssessment]
+    """Assessment of each on the rows compared, the best by the first score first."""
+    pairs: tuple[PairDifferences, ...]
+    """Differences of mean scores, the better one by the first score minus the other; smaller scores are better. With a
+    forecaster as the reference, those of others from it alone."""
+    n_rows: int
+    confidence: float
+    skill: Mapping[str, ScoreSkill]
+    """Skill of each against climatology or the reference; intervals hold together for all that are compared with it."""
+    reference: str = ""
+    """Name of the forecaster that the others are compared with; "" where all are compared with one another."""
+    notes: tuple[str, ...] = ()
+    """What was seen or left out on the way in."""
+    version: str = __version__
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Names of the scores by which all are compared; forecasters come in the order of the first."""
+        return tuple(self.pairs[0].differences)
+
+    def title(self, score: str) -> str:
+        """Call a score as tables do: the CRPS by quantiles is the WIS."""
+        return title_beside(score, self.scores)
+
+    def between(self, first: str, second: str) -> Mapping[str, Difference]:
+        """Give the differences of the first forecaster's mean scores minus the second's, by the score's name."""
+        for pair in self.pairs:
+            if (pair.first, pair.second) == (first, second):
+                return pair.differences
+            if (pair.second, pair.first) == (first, second):
+                return {score: each.mirrored() for score, each in pair.differences.items()}
+        with_one = f", each compared with {self.reference!r} alone" * bool(self.reference)
+        known = f"forecasters are {in_words([*map(repr, self.forecasters)])}{with_one}"
+        raise InputError(f"no pair {first!r} and {second!r}; {known}.")
+
+    @property
+    def verdict(self) -> str:
+        """Who is better, in sentences."""
+        return " ".join(f"{each}." for each in self.clauses())
+
+    def clauses(self) -> Iterator[str]:
+        """Say who is first by the first score, who is not told apart from it, and whether other scores disagree.
+
+        With a forecaster as the reference, say by each score who is better, worse or not told apart from it.
+        """
+        if self.reference:
+            yield from self._against_reference()
+            return
+        score, first = self.scores[0], next(iter(self.forecasters))
+        others, title = [*self.forecasters][1:], self.title(self.scores[0])
+        found = {name: self.between(first, name)[score] for name in others}
+        close = [name for name, each in found.items() if not self.significant(each)]
+        if close:
+            told = first_names([f"{short_name(name)} ({p_value_text(found[name].adjusted_p_value)})" for name in close])
+            yield f"{short_name(first)} is first by {title}, but not distinguishable from {told}"
+        else:
+            least = max(each.adjusted_p_value for each in found.values())
+            yield f"{short_name(first)} is best by {title} ({p_value_text(least, '=' if len(others) == 1 else '<=')})"
+        if len(others) > len(close) > 0:
+            yield f"It is better than {first_names([short_name(name) for name in others if name not in close])}"
+        yield from self._others(first)
+
+    def _against_reference(self) -> Iterator[str]:
+        others, reference = [name for name in self.forecasters if name != self.reference], short_name(self.reference)
+        for score in self.scores:
+            found, said = {name: self.between(name, self.reference)[score] for name in others}, dict[str, list[str]]()
+            for name in sorted(found, key=lambda name: not self.significant(found[name])):
+                known = "better than" if found[name].difference < 0 else "worse than"
+                how = known if self.significant(found[name]) else "not distinguishable from"
+                said.setdefault(how, []).append(f"{short_name(name)} ({p_value_text(found[name].adjusted_p_value)})")
+            told = [
+                f"{first_names(of)} {'is' if len(of) == 1 else 'are'} {how} {reference}" for how, of in said.items()
+            ]
+            yield f"By {inside(self.title(score))}, {'; '.join(told)}"
+        yield f"{short_name(next(iter(self.forecasters)))} is first by {self.title(self.scores[0])}"
+
+    def _others(self, first: str) -> Iterator[str]:
+        """Say by which other scores another forecaster is first."""
+        for score in self.scores[1:]:
+            best = min(self.forecasters, key=lambda name: self.forecasters[name].scores[score].value)
+            if best == first:
+                known = [name for name in self.forecasters if name != first and self._better(first, name, score)]
+                more = [short_name(name) for name in known if not self._better(first, name, self.scores[0])]
+                if more:
+                    also = "also " * (len(more) < len(known))
+                    yield f"By {inside(self.title(score))} it is {also}better than {first_names(more)}"
+            else:
+                found, title = self.between(first, best)[score], inside(self.title(score))
+                better = "better than" if self.significant(found) else "but not distinguishable from"
+                p = p_value_text(found.adjusted_p_value)
+                yield f"The scores disagree: by {title} {short_name(best)} is first, {better} {short_name(first)} ({p})"
+
+    def _better(self, first: str, second: str, score: str) -> bool:
+        found = self.between(first, second)[score]
+        return found.difference < 0 and self.significant(found)
+
+    def significant(self, each: Difference) -> bool:
+        """Whether a difference is significant, after adjustment for the number of pairs that are compared."""
+        return bool(each.adjusted_p_value < 1 - self.confidence)
+
+    def plot(self, ax: Axes | None = None, *, score: str | None = None) -> Axes:
+        """Draw the paired differences with their confidence intervals (a forest plot).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure by default.
+        score : str, optional
+            Name in ``scores``; by default the first.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return picture(self, ax, score)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain Python values, under the attributes' names."""
+        each = {name: assessment.to_dict() for name, assessment in self.forecasters.items()}
+        return {"verdict": self.verdict, **plain_values(self), "forecasters": each}
+
+    def __repr__(self) -> str:
+        """Name it in one line."""
+        first, on = short_name(next(iter(self.forecasters))), number_of(self.n_rows, "row")
+        return f"<DistributionComparison of {len(self.forecasters)} forecasters on {on}: {first} first>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +11,9 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed, rows_text
+from .._lib.formatting import number_of
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
@@ -23,6 +23,7 @@ from ..sources.columns import Selection
 from ..sources.derived_columns import derived
 from ..sources.file_reading import FileReading
 from ..sources.files import ForecastBatch, ForecastFiles
+from ..sources.predictive import ReadDistributions
 from ..sources.readers.formats import matching
 from ..sources.row_filter import RowFilter, condition_column, key_column
 
@@ -34,8 +35,7 @@ _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
 
-@dataclass(frozen=True)
-class PairingOptions:
+class PairingOptions(Frozen):
     """How rows of several forecasters are matched."""
 
     on: Sequence[str] = ()
@@ -199,17 +199,13 @@ def compared_files(
         for at, (name, paths) in enumerate(files.items()):
             keys = options.keys if at == 0 else options.keys_of_others
             chosen = replace(selection, keys=[*dict.fromkeys(keys.values())], rivals=[*options.rivals.values()])
-            named = partial(_say_of, name, say) if len(files) > 1 else say
-            opened[name] = ForecastFiles(paths, chosen, reading, report, say=named)
+            own = say if len(files) == 1 else lambda sentence, name=name: say(f"{name}: {sentence}")
+            opened[name] = ForecastFiles(paths, chosen, reading, report, say=own)
         first = next(iter(opened))
         further = opened[first].further if options.searched else []
         opened[first] = opened[first].with_keys(further)
         rows = _FileRows(opened, options, further)
         return compared(rows.parts, rows.pairing)
-
-
-def _say_of(name: str, say: Callable[[str], None], sentence: str) -> None:
-    say(f"{name}: {sentence}")
 
 
 class _FileRows:
@@ -382,3 +378,52 @@ def _id_texts(ids: pl.DataFrame) -> list[Label]:
 
 def _listed(ids: pl.DataFrame) -> str:
     return listed(_id_texts(ids[:8])) + ", ..." * (ids.height > 8)
+
+
+def paired_distributions(
+    read: Mapping[str, ReadDistributions], on: Sequence[str], common: bool
+) -> dict[str, ReadDistributions]:
+    """Choose the forecasts that all forecasters have, in the order of the first.
+
+    Parameters
+    ----------
+    read : mapping from str to ReadDistributions
+        Forecasts by the forecaster's name.
+    on : sequence of str
+        Columns that identify a forecast; without any, all have the same forecasts in the same order.
+    common : bool
+        Whether forecasts that not all forecasters have are left out, and noted.
+
+    Raises
+    ------
+    InputError
+        For other forecasts of one forecaster than of another, and for outcomes that differ.
+    """
+    if len(read) < 2:
+        raise InputError(f"a comparison takes at least two forecasters, here is {', '.join(read)}.")
+    keys = same_types(
+        {name: [each.frame.select(*on, pl.Series(ROW, np.arange(len(each.y))))] for name, each in read.items()}
+    )
+    if on:
+        rows = joined_ids(keys, on, common)
+        out = {name: len(each.y) - rows.height for name, each in read.items() if len(each.y) > rows.height}
+        each_out = ", ".join(f"{number_of(n, 'forecast')} of {name}" for name, n in out.items())
+        notes = [(sum(out.values()), f"Left out since not all forecasters have them: {each_out}.")] * bool(out)
+        places = (rows[f"{ROW} of {at}"].to_numpy() for at in range(len(read)))
+        read = {
+            name: replace(each.only(place), notes=[*each.notes, *notes])
+            for (name, each), place in zip(read.items(), places, strict=True)
+        }
+    else:
+        check_heights(keys)
+    (first, one), *others = read.items()
+    for name, each in others:
+        differ = np.flatnonzero(each.y != one.y)
+        if differ.size:
+            raise InputError(f"{name}: other outcomes than {first} in {rows_text(differ)} of those that both have.")
+    return dict(read)
+
+
+def _keys(read: ReadDistributions, on: Sequence[str]) -> pl.DataFrame:
+    columns = {str(at): read.frame[name] for at, name in enumerate(on)}
+    return pl.DataFrame({**columns, ROW: np.arange(len(read.y))})

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError
 from .._lib.formatting import command_line, confidence_interval, number_of, short_name
 from .._lib.typing import ByValue, Floats
@@ -32,8 +32,7 @@ _MOST_NAMED = 4
 """Forecasters whose gain is in the sentences; those of the others are in JSON."""
 
 
-@dataclass(frozen=True)
-class MapCommands:
+class MapCommands(Frozen):
     """Command lines that fit a map to the files of each forecaster, and that compare again by the maps."""
 
     fit: Mapping[str, str]
@@ -62,8 +61,7 @@ _BREAK = ",\n    "
 """Between names in a list, so that long ones fit a terminal."""
 
 
-@dataclass(frozen=True)
-class PythonLines:
+class PythonLines(Frozen):
     """Lines of Python that do the same with arrays in memory, read as they were compared."""
 
     fit: PythonLine = field(default_factory=PythonLine)
@@ -91,7 +89,6 @@ class PythonLines:
         )
 
 
-@dataclass(frozen=True)
 class LossDifference(ByValue):
     """Mean difference of two log losses on the same rows, in nats, with its confidence interval."""
 
@@ -104,7 +101,6 @@ class LossDifference(ByValue):
         return self.interval.low > 0 or self.interval.high < 0
 
 
-@dataclass(frozen=True)
 class NextStep(ByValue):
     """What to do after a comparison. Made as ``Comparison.next_step``.
 

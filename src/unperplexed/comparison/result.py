@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.serialize import plain_values
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 ComparisonFrame = Literal["forecasters", "differences", "groups", "rows"]
 
 
-@dataclass(frozen=True)
 class MeanScore(ByValue):
     """Mean of a scoring rule over the rows."""
 
@@ -41,7 +40,6 @@ class MeanScore(ByValue):
     interval: Interval
 
 
-@dataclass(frozen=True)
 class Forecaster(ByValue):
     """One of the forecasters compared."""
 
@@ -57,7 +55,6 @@ class Forecaster(ByValue):
     """Number of rows in which the forecaster assigned probability 0 to the observed class."""
 
 
-@dataclass(frozen=True)
 class Difference(ByValue):
     """By how much a mean score of one forecaster exceeds that of another on the same rows."""
 
@@ -89,7 +86,6 @@ class Difference(ByValue):
         return replace(self, difference=-self.difference, interval=Interval(-high, -low), skewness=-self.skewness)
 
 
-@dataclass(frozen=True)
 class Contributions(Table):
     """The rows from which most of a difference in log loss comes, the largest contribution first."""
 
@@ -106,7 +102,6 @@ class Contributions(Table):
     to 1."""
 
 
-@dataclass(frozen=True)
 class PairDifferences(ByValue):
     """Two forecasters in all rows, or in those of one group."""
 
@@ -116,7 +111,6 @@ class PairDifferences(ByValue):
     """By the rule's name; p-values are adjusted, and intervals simultaneous, over all pairs, and over all groups."""
 
 
-@dataclass(frozen=True)
 class PairedComparison(PairDifferences):
     """Two forecasters compared, `first` to `second`."""
 
@@ -142,7 +136,6 @@ class PairedComparison(PairDifferences):
         )
 
 
-@dataclass(frozen=True)
 class GroupDifferences(ByValue):
     """Paired differences in the rows of one group."""
 
@@ -155,7 +148,6 @@ class GroupDifferences(ByValue):
     """Every two forecasters, in the order of `Comparison.pairs`."""
 
 
-@dataclass(frozen=True)
 class Comparison(JsonResult):
     """Two or more forecasters on the same rows. Made by `compare`; all fields are final.
 

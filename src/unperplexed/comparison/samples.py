@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
@@ -29,8 +29,7 @@ _NO_TEST = "no confidence interval or p-value can be computed"
 _ROUGH = "intervals and p-values are approximate"
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Frozen):
     """What all means have in common: the rows' weights and how they depend on one another."""
 
     weights: Floats

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
@@ -20,7 +20,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
 from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
-from ..report.result import JsonResult, frame_like_input, frames_as_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
 from ..scores.rules import Score, score_named, scores_by_outcome
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
@@ -28,11 +28,7 @@ from ..statistics.means import DEFAULT_FLOOR, Floor, check_floor, floor_for, t_q
 from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
 class SequentialComparison(ReadOnlyArrays, JsonResult):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
@@ -193,8 +189,7 @@ def compare_sequentially(
 _TWO_BY_TWO = "Compare more of them two by two, each at a confidence of 1 minus 0.05 / number of pairs."
 
 
-@dataclass(frozen=True)
-class SequentialSettings:
+class SequentialSettings(Frozen):
     """How two forecasters are compared: the arguments of `compare_sequentially` that concern it."""
 
     score: str = "brier_score"

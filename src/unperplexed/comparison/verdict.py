@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.formatting import number_of, p_value_text
 from ..pairing.skill_result import conclusion_about
 from ..scores.rules import BRIER_SCORE, LOG_LOSS, rule_at_floor
@@ -68,8 +68,7 @@ def first_names(names: Sequence[str], between: str = " and ") -> str:
     return between.join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-@dataclass(frozen=True)
-class _Tests:
+class _Tests(Frozen):
     """Tests of all pairs by both rules, and what follows from them in words."""
 
     c: Compared

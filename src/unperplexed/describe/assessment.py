@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import p_value_text
@@ -16,7 +16,7 @@ from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..report.document import Action, Block, Code, Document, Prose, Section, SmallCharts, lookup
 from ..report.numbers import count, number, share
-from ..report.result import Naming, document, picture
+from ..report.result import Axes, Naming, document, picture
 from ..report.tables import aside, ci, reproduce
 from . import assessment_charts as charts
 from . import assessment_metrics as metrics
@@ -24,9 +24,6 @@ from . import assessment_tables as tables
 from . import assessment_words as words
 from .diagnosis import diagnosis_parts, remedies_text, seen, unnamed_error
 from .tally import counted, notes_lines
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ONE_OUTCOME = (
     "All rows have the same outcome, so that neither skill nor a recalibration can be judged. Assess rows with other"

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats, ReadOnlyArrays
@@ -36,8 +36,7 @@ _BARS = 25
 _NAMED = (ROBUST, GEOMETRIC, DECISIVE)
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Frozen):
     """What the reliability diagram is about: the positive one of two classes, or whether the top class is observed."""
 
     assessment: Assessment
@@ -392,7 +391,6 @@ def _bars(a: Assessment) -> Bars:
     return Bars(left, right, bins.measured, texts)
 
 
-@dataclass(frozen=True)
 class OwnCurve(ReadOnlyArrays):
     """Estimated frequency of the event at predicted probabilities, with a band; NaN limits where there is none."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.formatting import at_floor_text, capital, number_of, percent, printable, short_name
 from ..assessment.remedy import mendable
 from ..assessment.result import Assessment
@@ -58,8 +58,7 @@ def dependence_text(c: Comparison) -> str:
     return dependent_text(c.n_clusters, c.n_crossed_clusters, c.lag, c.n_series, c.dependence)
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(Frozen):
     """Makes the document of a comparison."""
 
     c: Comparison

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,12 +17,9 @@ from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axi
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
-from ..report.result import Naming, document, picture
+from ..report.result import Axes, Naming, document, picture
 from ..report.tables import curve_estimates, estimates, how
 from .tally import ROWS_CHANGED, notes_by_name
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @document.register(Decision)
@@ -32,7 +28,7 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
     headline, lead = conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
     notes = notes_by_name(d.notes, named=len(d.notes) > 1)
-    advised = _advised(d)
+    advised = d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
     code = d._code if advised else ""
     return Document(
         title=naming.titled("decisions"),
@@ -55,11 +51,6 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
 
 
 _ADVICE = "Fit a recalibration map on held-out rows, apply it to new forecasts, and act by the new probabilities."
-
-
-def _advised(d: Decision) -> bool:
-    """Whether recalibration significantly lowers the cost."""
-    return d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
 
 
 def _costs(d: Decision) -> list[tuple[str, MeanCost]]:

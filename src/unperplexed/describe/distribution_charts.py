@@ -35,7 +35,9 @@ def pit_chart(a: DistributionAssessment) -> Chart:
     """
     pit = a.pit
     unit = float(pit.expected.min()) if np.ptp(pit.expected) < 1e-9 else 1.0
+    named = np.abs(pit.fitted - pit.expected).max() > 1e-9
     shown, low, high, fitted = (unit * each / pit.expected for each in (pit.share, pit.low, pit.high, pit.fitted))
+    middles = (pit.edges[:-1] + pit.edges[1:]) / 2
     return Chart(
         title=a.headline,
         subtitle=f"{sides(a)}. Solid bars are outside of the band",
@@ -45,7 +47,7 @@ def pit_chart(a: DistributionAssessment) -> Chart:
         bars=[_bars(a, shown, ~pit.outside, solid=False), _bars(a, shown, pit.outside, solid=True)],
         lines=(
             _steps(pit.edges, np.full(shown.size, unit), low, high, f"calibrated, {100 * a.confidence:g}% band"),
-            *([Line(_middles(pit.edges), fitted, "first", "Fitted error", label="fitted error")] * bool(_named(a))),
+            *([Line(middles, fitted, "first", "Fitted error", label="fitted error")] * bool(named)),
         ),
     )
 
@@ -60,14 +62,6 @@ def sides(a: DistributionAssessment) -> str:
         f" {share(above)} above the {level_text(q.level[high])} quantile"
         f" (expected {level_text(q.level[low])}, {level_text(inside)}, {level_text(1 - q.level[high])})"
     )
-
-
-def _named(a: DistributionAssessment) -> bool:
-    return bool(np.abs(a.pit.fitted - a.pit.expected).max() > 1e-9)
-
-
-def _middles(edges: Floats) -> Floats:
-    return np.asarray((edges[:-1] + edges[1:]) / 2)
 
 
 def _bars(a: DistributionAssessment, height: Floats, some: Floats, *, solid: bool) -> Bars:

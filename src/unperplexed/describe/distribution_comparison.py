@@ -8,8 +8,7 @@ from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, short_name, short_names
 from ..assessment.distribution_result import DistributionAssessment
 from ..calibration.dependence_search import dependence_words
-from ..calibration.diagnosis.result import Diagnosis
-from ..comparison.distribution_result import DistributionComparison
+from ..comparison.distributions import DistributionComparison
 from ..comparison.result import Difference
 from ..report.chart import Chart
 from ..report.charts import Row, forest
@@ -90,6 +89,8 @@ def scores_table(c: DistributionComparison) -> Table:
 def calibration_table(c: DistributionComparison) -> Table:
     """Return how many outcomes the intervals of each forecaster held, and what is wrong with it."""
     found = [*c.forecasters.values()]
+    errors = (each.diagnosis for each in found)
+    wrong = [each.in_brief if each.findings else short_verdict(each) for each in errors]
     usual = sorted({(each.expected, each.name) for a in found for each in a.usual_intervals})
     return Table.of(
         "Calibration. Too low by so many predicted spreads (0 is best); intervals are to be so many times as wide (1 is"
@@ -101,12 +102,8 @@ def calibration_table(c: DistributionComparison) -> Table:
         ),
         Column("too low by", [two_decimals(each.bias.value) for each in found]),
         Column("width factor", [two_decimals(each.width.value) for each in found]),
-        Column("miscalibration", [_in_brief(each.diagnosis) for each in found], words=True),
+        Column("miscalibration", wrong, words=True),
     )
-
-
-def _in_brief(d: Diagnosis) -> str:
-    return d.in_brief if d.findings else short_verdict(d)
 
 
 def _held(a: DistributionAssessment, name: str) -> str:

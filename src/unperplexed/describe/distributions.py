@@ -17,8 +17,8 @@ from .._lib.formatting import (
     short_name,
     short_names,
 )
-from ..assessment.distribution_remedy import DistributionRemedy
 from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown, SurprisingForecasts
+from ..assessment.distributions import DistributionRemedy
 from ..calibration.dependence_search import dependence_words, independent_words
 from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
@@ -45,16 +45,8 @@ from ..scores.distributions.rules import distribution_score_named, title_beside
 from ..statistics.intervals import UNKNOWN, Interval
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
+from . import distribution_charts as charts
 from .assessment_tables import findings_table, groups_found, groups_sections
-from .distribution_charts import (
-    coverage_chart,
-    groups_chart,
-    pit_chart,
-    reliability_chart,
-    surprises_chart,
-    thresholds_chart,
-    width_chart,
-)
 
 _MOST_SURPRISING = 5
 """Surprising outcomes that a short form shows."""
@@ -77,7 +69,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         actions=[*_actions(a)],
         command=_command(a, naming),
         further=lookup(terms(a.diagnosis)) if a.diagnosis.findings else None,
-        figure=None if brief else pit_chart(a),
+        figure=None if brief else charts.pit_chart(a),
         figure_table=None if brief else pit_table(a),
         metrics=[*_metrics(a)],
         intervals=level,
@@ -218,18 +210,18 @@ def settings(a: DistributionAssessment, carried: str = "") -> str:
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
     yield from groups_sections(a.groups_found)
     if a.thresholds:
-        events: list[Block] = [thresholds_chart(a), thresholds_table(a)]
+        events: list[Block] = [charts.thresholds_chart(a), thresholds_table(a)]
         yield Section("thresholds", "Each threshold as an event", events, "Thresholds")
-    quantiles: list[Block] = [reliability_chart(a), quantiles_table(a)]
+    quantiles: list[Block] = [charts.reliability_chart(a), quantiles_table(a)]
     yield Section("quantiles", "Reliability of each quantile", quantiles, "Quantiles", 6)
     if a.coverage:
-        shown: list[Block] = [coverage_chart(a), coverage_table(a, level)]
+        shown: list[Block] = [charts.coverage_chart(a), coverage_table(a, level)]
         yield Section("coverage", "Coverage of the intervals", shown, "Coverage", 6)
         if known_widths(a):
-            yield Section("width", "Coverage and width", [width_chart(a)], "Width", 6)
+            yield Section("width", "Coverage and width", [charts.width_chart(a)], "Width", 6)
     if (s := a.surprises) is not None:
         wide = s.outcome.dtype.kind in "iuf" and (s.high > s.low).any()
-        drawn = [surprises_chart(s)] if wide else []
+        drawn = [charts.surprises_chart(s)] if wide else []
         yield Section("surprising", "The most surprising forecasts", [*drawn, surprises_table(s)], "Surprising", 6)
     yield how(f"Settings: {settings(a)}.", {"Notes": a.notes}, naming.command)
 
@@ -316,7 +308,7 @@ def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool)
         return replace(
             whole, summary=[*whole.summary[: len(b.whole.thresholds)][:1], groups_table(b, limits=False), *told]
         )
-    blocks: list[Block] = [*told, groups_chart(b), groups_table(b)]
+    blocks: list[Block] = [*told, charts.groups_chart(b), groups_table(b)]
     section = Section("groups", f"By {short_name(', '.join(b.by))}", blocks, "Groups")
     return replace(whole, sections=[section, *whole.sections])
 
@@ -401,5 +393,5 @@ def two_decimals(value: float) -> str:
     return number(value, 2)
 
 
-drawn_as(DistributionAssessment, pit_chart)
-drawn_as(DistributionBreakdown, lambda b: pit_chart(b.whole))
+drawn_as(DistributionAssessment, charts.pit_chart)
+drawn_as(DistributionBreakdown, lambda b: charts.pit_chart(b.whole))

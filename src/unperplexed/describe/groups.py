@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_cell, printable, rule_text, short_name
 from ..assessment.breakdown import REMEDIED, Breakdown, CostShare, GroupRemedy, PlotKind
@@ -33,7 +33,7 @@ from ..report.document import (
     lookup,
 )
 from ..report.numbers import between, count, number, share, small
-from ..report.result import Naming, document, pictures
+from ..report.result import Figure, Naming, document, pictures
 from ..report.tables import aside, ci
 from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
@@ -44,9 +44,6 @@ from .assessment_words import terms_of
 from .diagnosis import short_verdict
 from .skill import skill_blocks
 from .tally import notes_lines
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @document.register(Breakdown)
@@ -375,7 +372,7 @@ def findings_chart(b: Breakdown) -> Chart:
     cells: dict[tuple[int, int], list[Finding]] = {}
     for row, finding in found:
         cells.setdefault((row, errors.index(finding.error)), []).append(finding)
-    costs = np.array([_cost(each) for each in cells.values()])
+    costs = np.array([sum(one.cost for one in each if math.isfinite(one.cost)) for each in cells.values()])
     most = float(costs.max(initial=0)) or 1.0
     strength = np.array([sign_of(each) for each in cells.values()]) * np.maximum(costs / most, LEAST)
     places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
@@ -397,11 +394,6 @@ def findings_chart(b: Breakdown) -> Chart:
     )
 
 
-def _cost(findings: list[Finding]) -> float:
-    """Nats a row that findings of one kind cost; 0 where it is not known."""
-    return sum(each.cost for each in findings if math.isfinite(each.cost))
-
-
 def sign_of(findings: Sequence[Finding]) -> float:
     """Give 1 where probabilities are too low or too close to one another, and -1 for all else."""
     low = len(findings) == 1 and KINDS[findings[0].error].low_above and findings[0].parameter > 0
@@ -414,8 +406,7 @@ MOST_ACROSS, MOST_DOWN = 12, 40
 _MOST_IN_TEXT = 8
 
 
-@dataclass(frozen=True)
-class TwoWay:
+class TwoWay(Frozen):
     """The groups of a breakdown by two columns, by row and column of a table."""
 
     breakdown: Breakdown

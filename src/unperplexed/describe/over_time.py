@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,9 @@ from ..monitoring.naming import TOP
 from ..report.chart import Axis, Chart, Line, Points, Reference, value_axis
 from ..report.document import LONGEST_NAME, Action, Column, Document, Notes, Prose, Section, Table
 from ..report.numbers import MOST_EVIDENCE, between, count, evidence_text, number, share, signed
-from ..report.result import Naming, document, picture_size, pictures
+from ..report.result import Figure, Naming, document, picture_size, pictures
 from ..statistics.intervals import alpha_of
 from ..tally.periods import at
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_GROUPS = 5
 """Groups that text names."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .._lib.formatting import capital, confidence_interval
 from ..assessment.risk_profile import MeasuredProfile, RiskProfile
 from ..report.document import Column, Document, Table
 from ..report.numbers import MINUS, estimate, number
-from ..report.result import Naming, document, picture
+from ..report.result import Axes, Naming, document, picture
 from ..report.tables import noted
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _NAMES = {GEOMETRIC: "geometric accuracy", ROBUST: "robustness", DECISIVE: "decisiveness"}
 _READ = "Low orders weigh the worst forecasts most, high orders the best. Larger is better."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +19,9 @@ from ..report.chart import Cells, Chart, Points, chart_size, value_axis
 from ..report.charts import Row, forest, heat_map
 from ..report.document import Action, Block, Column, Document, Prose, Section, Table
 from ..report.numbers import amount, count, number, points, share, signed
-from ..report.result import Naming, document, picture_size, pictures
+from ..report.result import Figure, Naming, document, picture_size, pictures
 from ..report.tables import aside, ci, estimates, how
 from .tally import ROWS_CHANGED, class_name, counted, notes_lines
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
 

@@ -27,7 +27,6 @@ from .problems import UNREADABLE, Matrix, Problems, as_rows, primitives, problem
 from .reading import Invalid
 
 
-@dataclass(frozen=True)
 class Notes(ByValue):
     """What was done to the rows on the way in. Notes of parts add up."""
 

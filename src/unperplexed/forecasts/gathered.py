@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Floats, Ints
 from .forecasts import Block, Forecasts, Notes
@@ -22,8 +22,7 @@ PROBABILITIES: Values = attrgetter("probabilities")
 LOG_PROBABILITIES: Values = attrgetter("log_probabilities")
 
 
-@dataclass(frozen=True, eq=False)
-class GatheredRows:
+class GatheredRows(Frozen, eq=False):
     """Rows of positive weight that are valid for every forecaster, in the order of the input."""
 
     labels: tuple[Label | None, ...]

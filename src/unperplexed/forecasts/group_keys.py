@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array, library
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of, printable, short_names
 from .._lib.typing import Ints
@@ -25,8 +25,7 @@ Key = tuple[Value, ...]
 """What a group has in each column."""
 
 
-@dataclass(frozen=True)
-class RowKeys:
+class RowKeys(Frozen):
     """The groups that occur, and which of them each row is in."""
 
     names: tuple[str, ...]

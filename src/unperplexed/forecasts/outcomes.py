@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import frame_names, library, numbers
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.typing import Codes, Ints
 from .labels import ROWS_AT_ONCE, USUAL_MARKS, Coded, Label, coded, distinct_labels, label_array, plain, smallest_type
@@ -187,8 +187,7 @@ def _turned(beginning: str, outcomes: Sequence[Label]) -> bool:
 MISSING, IGNORED, UNKNOWN = -1, -2, -3
 
 
-@dataclass(frozen=True)
-class Outcomes:
+class Outcomes(Frozen):
     """Class index of each row, MISSING or IGNORED where there is none, and the labels in column order."""
 
     codes: Codes
@@ -200,8 +199,7 @@ class Outcomes:
     """What is to be said of the labels."""
 
 
-@dataclass(frozen=True)
-class ClassSet:
+class ClassSet(Frozen):
     """The classes, in column order."""
 
     labels: tuple[Label | None, ...]
@@ -209,8 +207,7 @@ class ClassSet:
     """What was read off the names of columns, and which classes never occur, in words; "" where neither is so."""
 
 
-@dataclass(frozen=True)
-class LabelSettings:
+class LabelSettings(Frozen):
     """How labels are to be read: the columns of probabilities, and the arguments of `assess` that concern labels."""
 
     n_classes: int

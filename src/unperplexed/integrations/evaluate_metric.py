@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from unperplexed import assess
-from unperplexed._lib.errors import missing
+from unperplexed._lib.errors import needed
 
 PATH = str(Path(__file__).resolve())
 """This file, which evaluate loads without a network."""
 
-try:
+with needed("unperplexed.integrations.evaluate_metric", "evaluate", "evaluate"):
     import datasets
     import evaluate
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing("unperplexed.integrations.evaluate_metric", "evaluate", "evaluate") from error
 
 
 class Unperplexed(evaluate.Metric):  # type: ignore[misc, unused-ignore]

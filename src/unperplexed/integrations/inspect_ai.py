@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.errors import missing
+from .._lib.errors import needed
 from ..language_models.graded import stated_confidence
 from ..language_models.ranking import risk_coverage
 
-try:
+with needed(__name__, "Inspect", "inspect"):
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
     from inspect_ai.solver import TaskState
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "Inspect", "inspect") from error
 
 
 def _metric(key: str, of: Callable[[Any, Any], float]) -> Metric:

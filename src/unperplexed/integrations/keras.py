@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_choice, refuse_former, refuse_unknown
 from ..assessment.assess import assess
 from ..forecasts.reading import RowReading
@@ -90,8 +90,7 @@ _LEAST = float(np.finfo("float32").tiny)
 """Probabilities below it are taken as that by losses, whose gradients are to be finite."""
 
 
-@dataclass(frozen=True)
-class _Predictions:
+class _Predictions(Frozen):
     """Predictions with the classes in the last place, and what share of the outcome each class has."""
 
     given: Array

@@ -10,15 +10,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .._lib.errors import InputError, missing, refuse_former
+from .._lib.errors import InputError, needed, refuse_former
 from .._lib.output_files import write_whole
 from ..report.axes import SIZES
 from .metrics import HEADLINE
 
-try:
+with needed(__name__, "Lightning", "lightning"):
     from lightning.pytorch import Callback, LightningModule, Trainer
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "Lightning", "lightning") from error
 
 from .torchmetrics import ForecastMetric  # after Lightning, which brings PyTorch
 

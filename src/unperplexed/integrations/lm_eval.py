@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.errors import missing
+from .._lib.errors import needed
 from ..calibration.errors import smooth_calibration_error
 from ..language_models.items import Question
 from ..language_models.questions import option_probabilities
 
-try:
+with needed(__name__, "lm-evaluation-harness", "lm-eval"):
     from lm_eval.api.registry import register_aggregation, register_metric
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "lm-evaluation-harness", "lm-eval") from error
 
 Item = tuple[int, Sequence[float]]
 """The correct option, and the log-probabilities of all options."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, needed
 
-try:
+with needed(__name__, "PyTorch", "torch"):
     import torch
     from torch import Tensor
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.integrations.next_tokens needs PyTorch: pip install 'unperplexed[torch]'") from error
 
 _ON_HOST, _ON_DEVICE = 1 << 18, 1 << 25
 """Logits in a block: what stays in the cache of a processor, and what keeps a device busy."""

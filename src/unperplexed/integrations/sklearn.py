@@ -6,38 +6,32 @@ Displays draw a classifier's assessment and its risk profile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass
-from .._lib.errors import InputError, missing, nearest
+from .._lib.dataclasses import Frozen
+from .._lib.errors import InputError, nearest, needed
 from ..assessment.assess import assess
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile, risk_profile
 from ..forecasts.labels import Label
+from ..report.result import Axes, Figure
 from .metrics import LARGER, METRICS, SMALLER, check_settings
 from .sklearn_recalibration import RecalibratedClassifier  # noqa: F401  (a name of this module too)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-try:
+with needed(__name__, "scikit-learn 1.6 or later", "sklearn"):
     from sklearn.metrics import make_scorer
     from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _num_samples, check_is_fitted
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "scikit-learn 1.6 or later", "sklearn") from error
 
 
 SCORERS = (*LARGER, *(f"neg_{name}" for name in SMALLER))
 """Names that `scorer` and `scorers` know. For losses it is minus the loss, so that larger is always better."""
 
 
-@dataclass(frozen=True)
-class _Metric:
+class _Metric(Frozen):
     """A metric of forecasts as scikit-learn calls it, when only the outcomes name the classes."""
 
     __name__: str

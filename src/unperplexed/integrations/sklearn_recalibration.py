@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.errors import InputError, listed, missing
+from .._lib.errors import InputError, listed, needed
 from .._lib.typing import Floats
 from ..kernels.devices import Scale
 from ..recalibration.gain import Gain
 from ..recalibration.recalibrator import Recalibrator
 
-try:
+with needed("unperplexed.integrations.sklearn", "scikit-learn 1.6 or later", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
@@ -22,8 +22,6 @@ try:
     from sklearn.utils import metadata_routing as routing
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing("unperplexed.integrations.sklearn", "scikit-learn 1.6 or later", "sklearn") from error
 
 
 class _Outputs(NamedTuple):

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Unpack
 
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, needed
 from ..forecasts.reading import reads
 from ..scores import differentiable as _rules
 from ..scores.differentiable import Rule
 
-try:
+with needed(__name__, "PyTorch", "torch"):
     import torch
     from torch import Tensor, nn
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.integrations.torch needs PyTorch: pip install 'unperplexed[torch]'") from error
 
 
 Reduction = Literal["mean", "sum", "none"]
@@ -464,7 +462,7 @@ def rule_loss(
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
     kept = target != ignore_index
     at = torch.where(kept, target, 0).long().unsqueeze(-1)
-    if _may_look(target):
+    if target.device.type == "cpu" and not torch.compiler.is_compiling():  # or else to look waits, or breaks a graph
         _check_range(at, n_classes)
     losses = scores(log_p.gather(-1, at), logits.gather(-1, at)).squeeze(-1)
     counts = torch.ones_like(losses) if weights is None else weights[at.squeeze(-1)]
@@ -475,11 +473,6 @@ def rule_loss(
         losses = (1 - label_smoothing) * losses + label_smoothing * evenly
     losses, counts = torch.where(kept, losses, 0.0), torch.where(kept, counts, 0.0)
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / counts.sum()
-
-
-def _may_look(target: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device or breaking a graph that is compiled."""
-    return target.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _check_range(target: Tensor, n_classes: int) -> None:

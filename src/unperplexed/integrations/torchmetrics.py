@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._lib.array_libraries import Torch
-from .._lib.errors import InputError, missing, refuse_former
+from .._lib.errors import InputError, needed, refuse_former
 from ..assessment.assess import assess_tally
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
@@ -24,6 +24,7 @@ from ..kernels.devices import places, primitives_where_they_are
 from ..kernels.exact_sum import ExactSum
 from ..kernels.rows import moments, sums_to_one
 from ..recalibration.refinement import GRID_FLOOR, POWERS, least_of_grid
+from ..report.result import Axes, Figure
 from ..scores.rules import SCORES, PrimitiveArrays
 from ..statistics.means import DEFAULT_FLOOR, Floor
 from ..tally.binary import BinaryRows
@@ -33,16 +34,11 @@ from ..tally.tables import MOMENTS, Cells, grid_of
 from ..tally.tally import FRACTION_BITS, Tally, View
 from .metrics import HEADLINE, REFINEMENT, Scale, check_metrics, check_scale, larger_is_better, named
 
-try:
+with needed(__name__, "PyTorch and torchmetrics", "torch"):
     import torch
     from torch import Tensor
     from torchmetrics import Metric
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise missing(__name__, "PyTorch and torchmetrics", "torch") from error
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SUMS = ("total", "happened", "squared", *MOMENTS)
 """Columns of cells that add up, in the order in which they are kept."""

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from .._lib.errors import needed
 from ..language_models.items import Text
 from ..language_models.text_comparison import assess_texts
 from ..language_models.text_tally import TextTally
 
-try:
+with needed(__name__, "PyTorch", "torch"):
     import torch
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("unperplexed.integrations.trainer needs PyTorch: pip install 'unperplexed[torch]'") from error
 
 IGNORED = -100
 

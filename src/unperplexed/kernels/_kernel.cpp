@@ -87,8 +87,11 @@ NB_MODULE(_kernel, m) {
     bind_places<double>(m);
     bind_pair_tables<float>(m);
     bind_pair_tables<double>(m);
-    m.def("beyond", &beyond, nb::arg("sums").noconvert(), nb::arg("tilt").noconvert(), nb::arg("factor").noconvert(),
-          nb::arg("two").noconvert(), nb::arg("limit").noconvert());
+    m.def("beyond", &beyond, nb::arg("table").noconvert(), nb::arg("a").noconvert(), nb::arg("b").noconvert(),
+          nb::arg("tilt").noconvert(), nb::arg("most").noconvert(), nb::arg("least").noconvert(),
+          nb::arg("limit").noconvert(), nb::arg("farthest"));
+    m.def("strongest", &strongest, nb::arg("table").noconvert(), nb::arg("a").noconvert(), nb::arg("b").noconvert(),
+          nb::arg("known").noconvert(), nb::arg("share"), nb::arg("least_new"), nb::arg("out").noconvert());
     bind_tables<Index>(m);
     bind_tables<double>(m);
     bind_tables<std::complex<double>>(m);

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._lib.array_libraries import Library, dtype_name, library_of
 from .._lib.arrays import check_shape
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .rows import PRIMITIVES, CellTotals, Grid, Rows, row_primitives
 
@@ -35,8 +35,7 @@ FUSED_ELEMENTS = 1 << 24
 """And in one that a kernel counts without temporaries."""
 
 
-@dataclass(frozen=True)
-class DeviceColumns:
+class DeviceColumns(Frozen):
     """Probabilities by row, or what they are made of, in an array of another library."""
 
     array: Any

@@ -4,6 +4,13 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include <nanobind/stl/tuple.h>
+
 #include "base.hpp"
 
 namespace {
@@ -75,53 +82,200 @@ DISPATCHED void run_pairs(const PairTables<double>& given, const Index* pairs, I
     all_pairs(given, pairs, count);
 }
 
-struct RuleSums {
-    const float* sums;  // rules x 2 samples: of residuals, and of these times the log-odds
-    Index rules, samples;
-    const float *tilt, *factor;  // rules; 2 x rules
-    const std::uint8_t* two;
-    const float* limit;  // 2 x 2 x samples
+template <class T>
+using Plane = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+using Cube = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// How the sum of one condition comes of that of an earlier one, or of none (-1), and of one bin, or of none (-1).
+struct Change {
+    Index to, from, bin;
+    bool less;
 };
 
-// Places (bias or slope, rule, sample) of scores that times their factor exceed the limit of their kind of rules.
-DISPATCHED void find_beyond(const RuleSums& given, std::vector<Index>& found) {
-    using Lane = Lanes<float>::Vector;
-    constexpr Index LANE = Lanes<float>::COUNT;
-    const Index whole = given.samples - given.samples % LANE;
-    for (Index at = 0; at < 2 * given.rules; ++at) {
-        const Index slope = at >= given.rules, rule = at - slope * given.rules;
-        const float *bias = given.sums + 2 * rule * given.samples, *raw = bias + given.samples;
-        const float* limit = given.limit + (2 * given.two[rule] + slope) * given.samples;
-        const float tilt = given.tilt[rule], factor = given.factor[at];
-        if (factor == 0) continue;
-        Lanes<float>::Bits hits{};
-        for (Index k = 0; k < whole; k += LANE) {
-            const Lane first = loaded<Lane>(bias + k), most = loaded<Lane>(limit + k);
-            const Lane scaled = (slope ? loaded<Lane>(raw + k) - tilt * first : first) * factor;
-            hits |= (scaled > most) | (scaled < -most);
+// The conditions of a column as changes, of as few bins as may be: ranges grow by one.
+INLINED std::vector<Change> changes_of(const Plane<float>& sets) {
+    const Index conditions = Index(sets.shape(0)), bins = Index(sets.shape(1));
+    if (bins > 64) throw nb::value_error("rules: more than 64 bins");
+    std::vector<std::uint64_t> bits(conditions, 0);
+    std::vector<Change> changes;
+    for (Index at = 0; at < conditions; ++at) {
+        for (Index bin = 0; bin < bins; ++bin) bits[at] |= std::uint64_t(sets(at, bin) != 0) << bin;
+        Index from = -1;
+        std::uint64_t other = bits[at];
+        for (Index earlier = at - 1; earlier >= 0; --earlier) {
+            const std::uint64_t difference = bits[at] ^ bits[earlier];
+            if (std::popcount(difference) < std::popcount(other)) from = earlier, other = difference;
         }
-        bool any = false;
-        for (Index k = 0; k < LANE; ++k) any |= hits[k] != 0;
-        for (Index k = any ? 0 : whole; k < given.samples; ++k) {
-            const float scaled = (slope ? raw[k] - tilt * bias[k] : bias[k]) * factor;
-            if (scaled > limit[k] || scaled < -limit[k]) found.push_back(at * given.samples + k);
+        if (!other) changes.push_back({at, from, -1, false});
+        for (; other; other &= other - 1) {
+            const int bin = std::countr_zero(other);
+            changes.push_back({at, from, bin, !(bits[at] >> bin & 1)});
+            from = at;
+        }
+    }
+    return changes;
+}
+
+template <Index COUNT, class T>
+INLINED void change(const std::vector<Change>& changes, const T* bins, Index count, T* out) {
+    using Lane = typename Lanes<T>::Vector;
+    constexpr Index LANE = Lanes<T>::COUNT;
+    const Index taken = COUNT ? COUNT : count, whole = taken - taken % LANE;
+    for (const Change& each : changes) {
+        T* to = out + each.to * taken;
+        const T *from = out + each.from * taken, *bin = bins + each.bin * taken;
+        for (Index k = 0; k < whole; k += LANE) {
+            Lane sum{};
+            if (each.from >= 0) sum = loaded<Lane>(from + k);
+            if (each.bin >= 0) sum = each.less ? sum - loaded<Lane>(bin + k) : sum + loaded<Lane>(bin + k);
+            std::memcpy(to + k, &sum, sizeof sum);
+        }
+        for (Index k = whole; k < taken; ++k) {
+            T sum = each.from >= 0 ? from[k] : 0;
+            if (each.bin >= 0) sum = each.less ? sum - bin[k] : sum + bin[k];
+            to[k] = sum;
         }
     }
 }
 
-nb::ndarray<nb::numpy, Index, nb::ndim<1>> beyond(
-    nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> sums, Vector<const float> tilt,
-    nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu> factor, Vector<const std::uint8_t> two,
-    nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> limit) {
-    const Index rules = Index(sums.shape(0)), samples = Index(limit.shape(2));
-    if (Index(sums.shape(1)) != 2 * samples || Index(tilt.shape(0)) != rules || Index(two.shape(0)) != rules ||
-        factor.shape(0) != 2 || Index(factor.shape(1)) != rules || limit.shape(0) != 2 || limit.shape(1) != 2) {
+struct Hits {
+    std::vector<Index> place;
+    std::vector<float> bias, raw;
+};
+
+struct Rules {
+    const std::vector<Change>&a, &b;
+    Index of_a, of_b, bins_a, bins_b;
+};
+
+struct Sampled {
+    const float* table;  // bins of a x bins of b x 2 samples: of residuals, and of these times the log-odds
+    Index samples;
+    const float *tilt, *most, *least;  // rules; 2 x rules, factors between which the root of a score is
+    const float* limit;  // 2 x 2 x samples
+};
+
+// Scores (bias or slope, rule, sample) that may be the largest of their kind of rules: that times their largest factor
+// exceed the limit, and those before them times their least.
+DISPATCHED void find_beyond(const Rules& of, const Sampled& given, float farthest, Hits& hits) {
+    using Lane = Lanes<float>::Vector;
+    constexpr Index LANE = Lanes<float>::COUNT, PACKED = 2 * LANE;
+    const Index rules = of.of_a * of.of_b, cells = of.bins_a * of.bins_b;
+    std::vector<float> packed(cells * PACKED), one(of.of_a * of.bins_b * PACKED), sums(of.of_b * PACKED);
+    for (Index first = 0; first < given.samples; first += LANE) {
+        const Index count = std::min(LANE, given.samples - first);
+        for (Index cell = 0; cell < cells; ++cell) {
+            const float* from = given.table + cell * 2 * given.samples + first;
+            for (Index k = 0; k < count; ++k) {
+                packed[cell * PACKED + k] = from[k];
+                packed[cell * PACKED + LANE + k] = from[given.samples + k];
+            }
+        }
+        Lane limits[2][2];
+        for (Index two = 0; two < 2; ++two) {
+            for (Index slope = 0; slope < 2; ++slope) {
+                for (Index k = 0; k < LANE; ++k) {
+                    limits[two][slope][k] = k < count ? given.limit[(2 * two + slope) * given.samples + first + k] : 1e30F;
+                }
+            }
+        }
+        change<0>(of.a, packed.data(), of.bins_b * PACKED, one.data());
+        for (Index i = 0; i < of.of_a; ++i) {
+            change<PACKED>(of.b, one.data() + i * of.bins_b * PACKED, PACKED, sums.data());
+            for (Index j = 0; j < of.of_b; ++j) {
+                const Index rule = i * of.of_b + j;
+                const float *bias = sums.data() + j * PACKED, *raw = bias + LANE;
+                for (Index slope = 0; slope < 2; ++slope) {
+                    const float most = given.most[slope * rules + rule], least = given.least[slope * rules + rule];
+                    if (most == 0) continue;
+                    Lane& limit = limits[i && j][slope];
+                    const Lane level = loaded<Lane>(bias);
+                    const Lane score = slope ? loaded<Lane>(raw) - given.tilt[rule] * level : level;
+                    const Lane height = score < 0 ? -score : score;
+                    const auto above = height * most > limit;
+                    std::uint64_t any[4];
+                    std::memcpy(any, &above, sizeof any);
+                    if (!(any[0] | any[1] | any[2] | any[3])) continue;
+                    for (Index k = 0; k < count; ++k) {
+                        if (!above[k]) continue;
+                        hits.place.push_back((slope * rules + rule) * given.samples + first + k);
+                        hits.bias.push_back(bias[k]);
+                        hits.raw.push_back(raw[k]);
+                        limit[k] = std::max(limit[k], std::min(height[k] * least, farthest));
+                    }
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* at) noexcept { delete static_cast<std::vector<T>*>(at); });
+    return {kept->data(), {kept->size()}, owner};
+}
+
+auto beyond(const Cube<float>& table, const Plane<float>& a, const Plane<float>& b, Vector<const float> tilt,
+            const Plane<float>& most, const Plane<float>& least, const Cube<float>& limit, float farthest) {
+    const Index samples = Index(limit.shape(2)), rules = Index(a.shape(0) * b.shape(0));
+    if (table.shape(0) != a.shape(1) || table.shape(1) != b.shape(1) || Index(table.shape(2)) != 2 * samples ||
+        Index(tilt.shape(0)) != rules || most.shape(0) != 2 || Index(most.shape(1)) != rules || least.shape(0) != 2 ||
+        Index(least.shape(1)) != rules || limit.shape(0) != 2 || limit.shape(1) != 2) {
         throw nb::value_error("beyond: shapes do not go together");
     }
-    auto* found = new std::vector<Index>();
-    nb::capsule owner(found, [](void* at) noexcept { delete static_cast<std::vector<Index>*>(at); });
-    find_beyond({sums.data(), rules, samples, tilt.data(), factor.data(), two.data(), limit.data()}, *found);
-    return {found->data(), {found->size()}, owner};
+    const auto of_a = changes_of(a), of_b = changes_of(b);
+    Hits hits;
+    find_beyond({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))},
+                {table.data(), samples, tilt.data(), most.data(), least.data(), limit.data()}, farthest, hits);
+    return std::make_tuple(owned(std::move(hits.place)), owned(std::move(hits.bias)), owned(std::move(hits.raw)));
+}
+
+// The largest |root| of rules, as RuleMoments.beside and root() have it, by bias and slope, of one and of two conditions.
+DISPATCHED void find_strongest(const Rules& of, const double* table, Index functions, const float* known, double share,
+                               double least_new, double* out) {
+    const Index rules = of.of_a * of.of_b, width = 2 + 2 * functions;
+    std::vector<double> one(of.of_a * of.bins_b * width), sums(of.of_b * width);
+    change<0>(of.a, table, of.bins_b * width, one.data());
+    for (Index i = 0; i < of.of_a; ++i) {
+        change<0>(of.b, one.data() + i * of.bins_b * width, width, sums.data());
+        for (Index j = 0; j < of.of_b; ++j) {
+            const double *x = sums.data() + j * width, *f = x + 2, *g = f + functions;
+            const auto kept = [&](Index at) { return double(known[at * rules + i * of.of_b + j]); };  // RuleMoments.packed
+            if (kept(2) == 0) continue;
+            double ff = 0, fg = 0, gg = 0;
+            for (Index k = 0; k < functions; ++k) ff += f[k] * f[k], fg += f[k] * g[k], gg += g[k] * g[k];
+            const double v11 = share * kept(0), v22 = share * kept(3), left = v11 - ff;
+            if (!(left > least_new * v11)) continue;
+            const double v12 = kept(6) * v11 - fg, tilt = v12 / left;
+            const double left2 = v22 + kept(6) * kept(6) * v11 - gg - v12 * tilt;
+            for (Index slope = 0; slope < 2; ++slope) {
+                if (slope && (kept(5) == 0 || !(left2 > least_new * v22))) continue;
+                const double wide = kept(7 + slope), variance = (slope ? left2 : left) * wide;
+                const double third = share * wide * kept(slope ? 4 : 1), score = slope ? x[1] - tilt * x[0] : x[0];
+                double& best = out[2 * slope + (i && j)];
+                // Below 0 a root is up to sqrt(2) times the score in standard errors, else at most as large.
+                if (score * score * (third * score < 0 ? 2.001 : 1.001) <= best * best * variance) continue;
+                const double a = std::abs(third) < 1e-9 * variance ? 1e-9 : third / variance;
+                const double u = std::max(a * score / variance, -1 + 1e-12);
+                const double h = std::abs(u) < 1e-4 ? u * u / 2 : (1 + u) * std::log1p(u) - u;
+                best = std::max(best, std::sqrt(2 * variance / (a * a) * h));
+            }
+        }
+    }
+}
+
+void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<float>& b, const Plane<float>& known,
+               double share, double least_new, Vector<double> out) {
+    if (table.shape(0) != a.shape(1) || table.shape(1) != b.shape(1) || table.shape(2) % 2 || table.shape(2) < 2 ||
+        known.shape(0) != 9 || known.shape(1) != a.shape(0) * b.shape(0) || out.shape(0) != 4) {
+        throw nb::value_error("strongest: shapes do not go together");
+    }
+    const auto of_a = changes_of(a), of_b = changes_of(b);
+    find_strongest({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))}, table.data(),
+                   Index(table.shape(2)) / 2 - 1, known.data(), share, least_new, out.data());
 }
 
 // Adds the values of rows (rows x width) to the tables in out. Of a pair: its columns (of codes, columns x rows), how many

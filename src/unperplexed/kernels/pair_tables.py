@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,29 +60,70 @@ def _add_sparse(a: NDArray[np.uint8], b: NDArray[np.uint8], values: NDArray[F], 
 
 
 def beyond(
-    sums: NDArray[np.float32],
+    table: NDArray[np.float32],
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
     tilt: NDArray[np.float32],
-    factor: NDArray[np.float32],
-    two: NDArray[np.uint8],
+    most: NDArray[np.float32],
+    least: NDArray[np.float32],
     limit: NDArray[np.float32],
-) -> NDArray[np.int64]:
-    """Return where scores of rules, times their factor, exceed a limit: places in (2, rules, samples), raveled.
+    farthest: float,
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Return which scores of rules may exceed a limit, as their roots do that lie between them times two factors.
+
+    Places in (2, rules, samples), raveled, with the sums of residuals and of these times the log-odds. A score need not
+    be there if the root of another one of its kind exceeds it.
 
     Parameters
     ----------
-    sums : array of shape (rules, 2 * samples)
-        Scores of bias, and then those of slopes before their regression on these.
+    table : array of shape (bins, bins, 2 * samples)
+        Of two columns: sums of residuals, and then of these times the log-odds.
+    a, b : array of shape (conditions, bins)
+        Whether conditions hold.
     tilt : array of shape (rules,)
-        Coefficient of that regression.
-    factor : array of shape (2, rules)
-        Of bias and of slope; 0 for one that is not looked at.
-    two : array of shape (rules,)
-        Whether a rule has two conditions.
+        Coefficient of the regression of scores of slopes on those of bias.
+    most, least : array of shape (2, rules)
+        Factors of bias and of slope; ``most`` is 0 for a score that is not looked at.
     limit : array of shape (2, 2, samples)
         Of rules of one and of two conditions, by bias and slope; not negative.
+    farthest : float
+        Root up to which the factors hold.
     """
     if _kernel is not None:
-        return np.asarray(_kernel.beyond(sums, tilt, factor, two, limit))
-    bias, raw = np.split(sums, 2, axis=1)
-    both = np.stack([bias, raw - tilt[:, None] * bias])
-    return np.flatnonzero(np.abs(both * factor[..., None]) > limit[two].swapaxes(0, 1))
+        found: tuple[NDArray[Any], ...] = _kernel.beyond(table, a, b, tilt, most, least, limit, farthest)
+        return found[0], found[1], found[2]
+    bias, raw = np.split(np.matmul(b, np.tensordot(a, table, 1)).reshape(len(tilt), -1), 2, axis=1)
+    two = np.outer(np.arange(len(a)) > 0, np.arange(len(b)) > 0).astype(np.int64).ravel()
+    scores = np.abs([bias, raw - tilt[:, None] * bias])
+    slope, rule, sample = np.nonzero(scores * most[..., None] > limit[two].swapaxes(0, 1))
+    return np.ravel_multi_index((slope, rule, sample), scores.shape), bias[rule, sample], raw[rule, sample]
+
+
+def strongest(
+    table: NDArray[np.float64],
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    known: NDArray[np.float32],
+    share: float,
+    least_new: float,
+) -> NDArray[np.float64] | None:
+    """Return the largest |root| of rules by bias and slope, of one and two conditions: (2, 2); None without the kernel.
+
+    Parameters
+    ----------
+    table : array of shape (bins, bins, 2 + 2 k)
+        Of two columns: sums of residuals, of these times the log-odds, and of k functions, and of these times the same.
+    a, b : array of shape (conditions, bins)
+        Whether conditions hold.
+    known : array of shape (9, rules)
+        Known moments, as `RuleMoments.packed` gives them.
+    share : float
+        Of the rows of which they are known.
+    least_new : float
+        Share of a variance that is left, at least.
+    """
+    if _kernel is None:
+        return None
+    out = np.zeros(4)
+    _kernel.strongest(table, a, b, known, share, least_new, out)
+    return out.reshape(2, 2)

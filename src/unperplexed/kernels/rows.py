@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import Frozen, dataclass, fields
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .compiled import kernel as _kernel
 from .softmax import FEW_CLASSES, LogitRows, row_sums
@@ -81,8 +81,7 @@ def _usual(lowest: Floats, highest: AnyFloats, total: Floats) -> Bools:
 PRIMITIVES = tuple(f.name for f in fields(Rows))[:-1]
 
 
-@dataclass(frozen=True)
-class CellTotals:
+class CellTotals(Frozen):
     """Where probabilities are counted: the weight in each cell of a grid."""
 
     grid: Grid

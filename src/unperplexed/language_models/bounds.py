@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_whole, rows_text
 from .._lib.typing import Floats, Ints
 from ..statistics.intervals import Interval
@@ -19,8 +19,7 @@ _ROUNDING = 1e-3
 """By how much probabilities, which servers round, may sum to more than 1."""
 
 
-@dataclass(frozen=True)
-class TokenBounds:
+class TokenBounds(Frozen):
     """Bounds that contain figures of next tokens, whatever the probabilities outside the most probable tokens.
 
     They are no confidence intervals. Made by `top_k_bounds`.

@@ -83,7 +83,6 @@ class RatioSums:
         return UncertainRatio(ratio, math.sqrt(self.n / (self.n - 1) * squares), degrees)
 
 
-@dataclass(frozen=True)
 class Mean(ByValue):
     """Mean of a metric over questions, answers or documents."""
 

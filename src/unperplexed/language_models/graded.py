@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
@@ -37,8 +37,7 @@ UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wr
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
 
-@dataclass(frozen=True, eq=False)
-class GradedAnswers:
+class GradedAnswers(Frozen, eq=False):
     """Columns of graded answers."""
 
     grades: dict[str, Floats]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, dataclass, field
 from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats
@@ -24,8 +24,7 @@ _LONGEST = 1 << 53
 """Tokens, bytes or words: the largest size that a float holds exactly."""
 
 
-@dataclass(frozen=True, eq=False)
-class Text:
+class Text(Frozen, eq=False):
     """A text and the log-probability that a model assigned to it. Larger is better.
 
     Parameters
@@ -127,8 +126,7 @@ class Text:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+class Question(Frozen, eq=False):
     """A question with options, the log-probability of each and the correct ones.
 
     A log-probability of minus infinity is a probability of 0, NaN one that the log does not contain.
@@ -158,8 +156,7 @@ class Question:
             raise InputError(f"question {self.name!r:.60}: a log-probability is infinite.")
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Frozen):
     """A graded answer: 1 is right and 0 wrong, NaN where the answer was not graded."""
 
     name: str

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
@@ -429,7 +428,6 @@ def _assessment(events: Events, event: str, sampling: Sampling) -> Any:
     return found.advising(PythonLine({"clusters": "clusters"}))
 
 
-@dataclass(frozen=True)
 class GradedAssessment(JsonResult):
     """Metrics of questions or graded answers, and the assessment of their probabilities.
 
@@ -481,7 +479,6 @@ class GradedAssessment(JsonResult):
         return f"<GradedAssessment of {number_of(self.n, self.what)}>"
 
 
-@dataclass(frozen=True)
 class PairedMetric(ByValue):
     """Mean of a metric for both models, and their difference."""
 
@@ -501,7 +498,6 @@ class PairedMetric(ByValue):
         return self.interval.low > 0 or self.interval.high < 0
 
 
-@dataclass(frozen=True)
 class QuestionComparison(JsonResult):
     """Differences between two models on the same questions, paired by question.
 

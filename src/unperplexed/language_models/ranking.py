@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import ByValue, Floats, Ints
 from .._version import __version__
@@ -37,7 +37,6 @@ _FOLDS = 5
 """Questions below which kinds of confidences are not compared, as many as the folds of a recalibration."""
 
 
-@dataclass(frozen=True)
 class Entry(ByValue):
     """One model's answers, with one kind of confidence in them."""
 
@@ -80,7 +79,6 @@ class Entry(ByValue):
         return not (self.auc <= 0.5 or self.auc_interval.low <= 0.5)
 
 
-@dataclass(frozen=True)
 class ConfidenceDifference(ByValue):
     """Difference between two kinds of confidences in the same answers, the first minus the second."""
 
@@ -96,7 +94,6 @@ class ConfidenceDifference(ByValue):
     area_interval: Interval
 
 
-@dataclass(frozen=True)
 class Leaderboard(JsonResult):
     """Models and their confidences on graded answers. Made by `leaderboard`; all fields are final."""
 
@@ -207,8 +204,7 @@ def leaderboard(
     return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences())
 
 
-@dataclass(frozen=True)
-class _Model:
+class _Model(Frozen):
     """The answers of one model."""
 
     name: str
@@ -307,8 +303,7 @@ _LARGEST = 12.0
 """Logarithm of the largest parameter of the beta distribution that is fitted."""
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+class Agreement(Frozen, eq=False):
     """How often other samples give the same answer. Made by `answer_agreement`."""
 
     raw: Floats
@@ -421,7 +416,6 @@ class Kept(NamedTuple):
     """Lowest confidence that is kept."""
 
 
-@dataclass(frozen=True)
 class RiskCoverage(ByValue):
     """Risk-coverage curve of confidences, and the area under it. Made by `risk_coverage`."""
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -34,7 +33,6 @@ FEW_DOCUMENTS = 20
 """Documents below which intervals are said to be uncertain."""
 
 
-@dataclass(frozen=True)
 class Rate(ByValue):
     """Log-probability per unit of text: per token, byte, word or document."""
 
@@ -56,7 +54,6 @@ class Rate(ByValue):
     bits_interval: Interval
 
 
-@dataclass(frozen=True)
 class ProfilePoint(ByValue):
     """Generalized mean of one order, over tokens or over documents. Larger is better."""
 
@@ -65,7 +62,6 @@ class ProfilePoint(ByValue):
     interval: Interval
 
 
-@dataclass(frozen=True)
 class PositionLoss(ByValue):
     """Mean loss of the tokens at some positions of their documents."""
 
@@ -80,7 +76,6 @@ class PositionLoss(ByValue):
     """Share of the total loss."""
 
 
-@dataclass(frozen=True)
 class TextAssessment(JsonResult):
     """How probable a model finds texts, with confidence intervals that take documents as clusters.
 
@@ -331,7 +326,6 @@ class PairedDocument(NamedTuple):
         return self.first_bits - self.second_bits
 
 
-@dataclass(frozen=True)
 class TextComparison(JsonResult):
     """Difference between two models in bits per byte on the same texts, paired by document.
 

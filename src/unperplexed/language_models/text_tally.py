@@ -312,7 +312,6 @@ _STEPS = 2.0**20
 """Log-probabilities are summed as multiples of 1 / this, so that no order of adding changes a digit."""
 
 
-@dataclass(frozen=True)
 class FrequencyLoss(ByValue):
     """Mean loss of the tokens that occur about as often in the texts."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.elementary import expit
 from .._lib.typing import Floats
 from ..statistics.matrices import product
@@ -65,8 +65,7 @@ class _Place(NamedTuple):
         return np.asarray(np.maximum((1 - self.lapse) * self.low + self.lapse / 2, _TINY))
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Frozen, eq=False):
     """Likelihood of the parameters of a map of two classes, a lapse last and as its log-odds."""
 
     counts: Counts
@@ -166,8 +165,7 @@ class Cells:
         return bool(against > 2 * self.counts.total.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Directions(Cells):
+class Directions(Cells, eq=False):
     """Likelihood of a sum of given directions, one a row, under names of their own."""
 
     directions: Floats = field(kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import check_choice
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.curves import isotonic_blocks
@@ -20,8 +20,7 @@ from .rows import WIDE, Chunk, Coefficients, Rows, chunks_of, curvature, pulled
 from .two import zero_of
 
 
-@dataclass(frozen=True, eq=False)
-class IsotonicMap:
+class IsotonicMap(Frozen, eq=False):
     """A fitted non-decreasing curve for each class, on the probabilities of another map."""
 
     base: ClassMap

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.elementary import of_rows
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats
@@ -28,8 +28,7 @@ _FARTHEST = 700.0
 """Log-odds up to which maps are looked at; and the logarithm of a number that none reach."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMap:
+class ClassMap(Frozen, eq=False):
     """A map of C classes. Arrays and numbers may be tensors of PyTorch, where its module is named as ``xp``.
 
     Log-probabilities are taken as they came, of any size; only those of an exact 0 are replaced.

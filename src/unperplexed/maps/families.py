@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.elementary import expit, logit
 from .._lib.typing import Floats, Ints
 from ..kernels.curves import isotonic_bins, isotonic_means, shrunk_isotonic_curve
@@ -18,8 +18,7 @@ from .parameters import LAPSE, TWO_CLASSES
 from .two import TWO, BinaryMap, probability_of
 
 
-@dataclass(frozen=True)
-class CurveMap:
+class CurveMap(Frozen):
     """Calibrated log-odds that join the points of a non-decreasing curve by lines, and are constant beyond its ends."""
 
     name: str

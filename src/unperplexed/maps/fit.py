@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.typing import Bools, Floats
 from ..statistics.matrices import Factored, definite
 from .parameters import LAPSE
@@ -78,8 +78,7 @@ class Likelihood(Protocol):
         """Return the coefficients with a lapse to start from; None where a lapse does not help."""
 
 
-@dataclass(frozen=True)
-class Prior:
+class Prior(Frozen):
     """Independent normal priors around 0."""
 
     sd: Mapping[str, float | Floats]
@@ -88,8 +87,7 @@ class Prior:
     """Design effect: the data count so many times less against the prior than independent rows would."""
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(Frozen, eq=False):
     """The maximum of a penalized likelihood."""
 
     places: Mapping[str, slice]
@@ -339,8 +337,7 @@ class _Precisions:
         return bool((0.5 * determined * change**2 < _STILL).all())
 
 
-@dataclass(frozen=True, eq=False)
-class _Factored:
+class _Factored(Frozen, eq=False):
     """A factored matrix, in units in which its diagonal is 1: coefficients may differ in size by any power of ten."""
 
     scale: Floats

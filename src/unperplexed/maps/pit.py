@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, binom, log_ndtr, logsumexp, ndtr
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.matrices import product
 from ..statistics.normal_scores import normal_scores, numbered
@@ -69,8 +69,7 @@ class _Image(NamedTuple):
     slope_by_parameter: Floats
 
 
-@dataclass(frozen=True)
-class PitMap:
+class PitMap(Frozen):
     """A map of normal scores; a parameter that is missing is 0.
 
     Parameters
@@ -164,8 +163,7 @@ def _stretched(y: Floats, tail: float) -> _Curved:
     return size * sinh, slope, turn, -power * size * (a * cosh - held * sinh), -1 + power * (held - a * level)
 
 
-@dataclass(frozen=True, eq=False)
-class PitGains:
+class PitGains(Frozen, eq=False):
     """Log-likelihood of the parameters of a map over that of the forecasts as they are."""
 
     cells: PitCells
@@ -304,8 +302,7 @@ _STILL, _TURNS = 1e-7, 500
 """Gain in nats of the last step of a mixture's fit, and its steps at most."""
 
 
-@dataclass(frozen=True)
-class Bernstein:
+class Bernstein(Frozen):
     """The mixture of the densities of Beta(k, 13 - k), k from 1 to 12: a density of PIT values.
 
     Its distribution function is a Bernstein polynomial (Petrone 1999).
@@ -401,8 +398,7 @@ class PitFits:
         return Bernstein(tuple((weights / weights.sum()).tolist()))
 
 
-@dataclass(frozen=True)
-class PitAverage:
+class PitAverage(Frozen):
     """Maps with their shares in the pool, which sum to 1."""
 
     maps: Mapping[str, AnyMap]

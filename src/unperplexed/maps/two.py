@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.elementary import logit
 from .._lib.typing import AnyFloats, Floats
 from .parameters import LAPSE, shown
@@ -42,8 +42,7 @@ def finite(s: Any, zero: float, xp: Any = np) -> Any:
     return xp.where(xp.isinf(s), -float(logit(zero)) * xp.sign(s), s)
 
 
-@dataclass(frozen=True)
-class BinaryMap:
+class BinaryMap(Frozen):
     """Calibrated log-odds t = s + sum of coefficients times directions of s, then a lapse e: (1 - e) sigmoid(t) + e/2.
 
     The parameters of a diagnosis and of a recalibration are the same. Predicted log-odds s are taken as they came, of

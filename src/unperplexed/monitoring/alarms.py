@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.typing import ByValue, Floats, ReadOnlyArrays
-from ..report.result import JsonResult, pictures
+from ..report.result import Figure, JsonResult, pictures
 from ..statistics.intervals import alpha_of
 from .event_counts import EventCounts
 from .history import Events, History
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 class Watched(ReadOnlyArrays, JsonResult):
-    """What became of a watch."""
-
-    confidence: float
+    """What became of a watch; of the fields each has, one is the confidence."""
 
     @property
     def log_limit(self) -> float:
         """Natural logarithm of the evidence at which there is an alarm."""
-        return -math.log(alpha_of(self.confidence))
+        return -math.log(alpha_of(self.confidence))  # type: ignore[attr-defined]
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw the evidence and what was watched over time."""
         return pictures(self, figure)
 
 
-@dataclass(frozen=True)
 class Began(ByValue):
     """An alarm: when it came, when that of which it warns most probably began, and whose it is."""
 

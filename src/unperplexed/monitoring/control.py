@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from .._lib.dataclasses import dataclass
 from .._lib.typing import ByValue
 from ..calibration.diagnosis.line import Coefficient, calibration_line
 from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
@@ -33,7 +32,6 @@ _LEAST = 1e-12
 _NOWHERE = Interval(math.nan, math.nan)
 
 
-@dataclass(frozen=True)
 class ControlPoint(ByValue):
     """Successive periods together, with the figures that `assess` gives of the same rows."""
 

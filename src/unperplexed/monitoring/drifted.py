@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._lib.dataclasses import dataclass
 from .._lib.typing import Floats
 from .._version import __version__
 from ..forecasts.labels import Label
@@ -26,7 +25,6 @@ class DriftPoint(NamedTuple):
     """Standard deviation of the log-odds."""
 
 
-@dataclass(frozen=True)
 class Shift(Began):
     """A change of the predictions: when it began, and what changed. Made by `drift`, as ``Drift.alarm``."""
 
@@ -39,7 +37,6 @@ class Shift(Began):
     """The bin whose share changed most."""
 
 
-@dataclass(frozen=True)
 class Drift(Watched):
     """Whether the predictions changed. Made by `drift`; ``bool(found)`` is whether there is no alarm.
 

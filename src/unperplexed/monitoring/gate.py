@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError, called
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
@@ -50,7 +50,6 @@ Looks = Literal["one", "many"]
 Assessed = Assessment | DistributionAssessment
 
 
-@dataclass(frozen=True)
 class Outcome(ByValue):
     """What became of one requirement."""
 
@@ -74,7 +73,6 @@ class Outcome(ByValue):
         return self.words or number(self.value)
 
 
-@dataclass(frozen=True)
 class Check(JsonResult):
     """Which requirements forecasts meet. Made by `check`; ``bool(found)`` is whether they meet all of them.
 
@@ -360,9 +358,10 @@ def _assessed_numbers(
         refuse_rows({"y_prob": forecast, **reading})
         return y_true
     from ..assessment.distributions import assess_distributions
+    from ..pairing.distribution_skill import DistributionSettings
 
     rules = scoring_rules(parsed, of_classes=False)
-    return assess_distributions(y_true, forecast, metrics=rules, confidence=confidence, reading=reading)
+    return assess_distributions(y_true, forecast, DistributionSettings(reading, None, rules, confidence))
 
 
 def checked(

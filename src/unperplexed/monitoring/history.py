@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.arrays import as_columns, at_hand
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
@@ -43,7 +43,6 @@ Events = tuple[Any, ...]
 `PitCounts` of predictive distributions."""
 
 
-@dataclass(frozen=True)
 class Period(ByValue):
     """The forecasts of one period."""
 
@@ -79,7 +78,6 @@ MOST_PERIODS = 100_000
 """More periods of groups than this are refused."""
 
 
-@dataclass(frozen=True)
 class History(ByValue):
     """The forecasts of successive periods, such as days, in cells of the predicted probability. Made by `History.of`.
 
@@ -607,7 +605,6 @@ def in_periods(time: Any, by: Any) -> dict[str, Any]:
     return {"time": time, **({} if by is None else columns_of(by))}
 
 
-@dataclass(frozen=True)
 class Predictions(ByValue):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.elementary import logit
 from .._lib.typing import Floats
 from .event_counts import EventCounts
@@ -108,8 +108,7 @@ class BinShare(NamedTuple):
     since: float
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Frozen):
     """Shares of predictions in bins of about equal shares in the first periods; the last bin is for exact 0 and 1."""
 
     edges: Floats

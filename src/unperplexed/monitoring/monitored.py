@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.formatting import capital, p_value_text
 from .._lib.typing import ByValue, Floats
 from .._version import __version__
@@ -33,7 +32,6 @@ class Impossible(NamedTuple):
     """Groups with such predictions, the most first; () where rows are not grouped."""
 
 
-@dataclass(frozen=True)
 class Over(ByValue):
     """An error that is over: it is refuted by the periods after those in which it was seen."""
 
@@ -45,7 +43,6 @@ class Over(ByValue):
     """The periods after ``until`` together, up to another alarm's beginning."""
 
 
-@dataclass(frozen=True)
 class OfGroup(ByValue):
     """A group with an alarm of its own, over time."""
 
@@ -53,7 +50,6 @@ class OfGroup(ByValue):
     control: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
 class Alarm(Began):
     """Calibration broke, for all rows or for a group."""
 
@@ -86,7 +82,6 @@ _COLUMNS = ("first", "last", "rows", "predicted", "observed", "bias", "slope", "
 _OF_NUMBERS = ("first", "last", "rows", "held", "bias", "width")
 
 
-@dataclass(frozen=True)
 class Monitored(Watched):
     """What became of calibration over time. Made by `monitor`; ``bool(found)`` is whether all is well.
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.typing import ByValue, Floats
 from ..forecasts.distributions.pit_rows import PitRows
 from ..statistics.intervals import UNKNOWN, Interval
@@ -81,7 +80,6 @@ class PitCounts(NamedTuple):
         return PitRows(self.low, self.high, information, zeros, zeros > 0, count=self.total)
 
 
-@dataclass(frozen=True)
 class PitPoint(ByValue):
     """Successive periods together, with the figures that `assess` gives of the same rows."""
 

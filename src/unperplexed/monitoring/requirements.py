@@ -9,7 +9,7 @@ from contextlib import suppress
 from operator import ge, gt, le, lt
 from typing import Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from ..assessment.flat import NUMBER_WORDS, WORDS
 from ..scores.rules import SCORES, score_named
@@ -24,8 +24,7 @@ _HOW = (
 )
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(Frozen):
     """One requirement. Made by `Requirement.parse`.
 
     Examples

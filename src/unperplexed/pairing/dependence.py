@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Ints
@@ -59,8 +59,7 @@ class PairedOptions(SearchedReading, total=False):
     confidence: float
 
 
-@dataclass(frozen=True)
-class PairedSettings:
+class PairedSettings(Frozen):
     """How paired rows are scored, and what is known of their dependence."""
 
     scores: Sequence[str] = ()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
@@ -26,6 +25,19 @@ CLIMATOLOGY = "climatology"
 """The distribution of the other outcomes, as a forecast of each."""
 
 
+class DistributionSettings(NamedTuple):
+    """What is asked of predictive distributions, as in `assess`, and how their rows are read."""
+
+    reading: Mapping[str, Any]
+    reference: Any = None
+    metrics: Sequence[str] = ()
+    confidence: float = 0.95
+
+    def rules(self) -> list[DistributionScore]:
+        """Find the scores that are named."""
+        return [distribution_score_named(name) for name in self.metrics]
+
+
 class Against(NamedTuple):
     """What forecasts are compared with: its name, and its score of each row."""
 
@@ -33,7 +45,6 @@ class Against(NamedTuple):
     scores: Floats
 
 
-@dataclass(frozen=True)
 class ScoreSkill(JsonResult):
     """How much better predictive distributions score than a reference. Made by `skill` and `assess`; all is final."""
 
@@ -65,19 +76,17 @@ class ScoreSkill(JsonResult):
         return {"verdict": self.verdict, **super().to_dict()}
 
 
-def skill_of_distributions(
-    y_true: Any, forecast: Any, *, reference: Any, metrics: Sequence[str], confidence: float, reading: Mapping[str, Any]
-) -> ScoreSkill:
+def skill_of_distributions(y_true: Any, forecast: Any, settings: DistributionSettings) -> ScoreSkill:
     """Compare predictive distributions with a reference, by CRPS (WIS of quantiles) or the rule that is named."""
-    checked_sampling(confidence, 0, 0)
+    checked_sampling(settings.confidence, 0, 0)
     if not is_predictive(forecast):
         raise InputError("forecasts: skill takes one forecaster's distributions; compare gives the skill of several.")
-    rows = read_distributions(y_true, forecast, reading)
-    rules = [*map(distribution_score_named, metrics)] or scores_that_apply(rows.forecast, rows.y)
+    rows = read_distributions(y_true, forecast, settings.reading)
+    rules = settings.rules() or scores_that_apply(rows.forecast, rows.y)
     if not rules:
         raise InputError(f"forecasts: {forecast.form} have no scores. Give Quantiles, Samples or Distribution.")
-    against = reference_scores(rows, rules[0], reference)
-    return skill_against(rows.means, rules[0].name, rules[0].rows(rows.y, rows.forecast), against, confidence)
+    against, values = reference_scores(rows, rules[0], settings.reference), rules[0].rows(rows.y, rows.forecast)
+    return skill_against(rows.means, rules[0].name, values, against, settings.confidence)
 
 
 def reference_scores(rows: DistributionRows, score: DistributionScore, reference: Any) -> Against:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.typing import Floats, Ints
@@ -61,8 +61,7 @@ def parts_of(forecasts: Mapping[str, Any], y_true: Any, reading: Mapping[str, An
     ]
 
 
-@dataclass(frozen=True)
-class ScoredRows:
+class ScoredRows(Frozen):
     """The valid rows of one forecaster, in the order of the input, and the tally of them."""
 
     labels: tuple[Label | None, ...]
@@ -211,8 +210,7 @@ def tallies(
     return found
 
 
-@dataclass(frozen=True)
-class Pairing:
+class Pairing(Frozen):
     """Which rows of the forecasters belong together, and what is known of them."""
 
     positions: Mapping[str, Ints]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 
 from .._lib.arrays import by_forecaster, check_indexes
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of, rule_text
 from .._lib.typing import Floats, Ints
@@ -139,13 +139,11 @@ def skill(
     [(24,), (48,)]
     """
     if is_predictive(forecasts) or any_predictive(forecasts):
-        from .distribution_skill import skill_of_distributions
+        from .distribution_skill import DistributionSettings, skill_of_distributions
 
         refuse_beside_predictive({"by": by, "lag": lag, "within": within})
         against = None if isinstance(reference, str) and reference == BASE_RATE else reference
-        return skill_of_distributions(
-            y_true, forecasts, reference=against, metrics=metrics, confidence=confidence, reading=reading
-        )
+        return skill_of_distributions(y_true, forecasts, DistributionSettings(reading, against, metrics, confidence))
     options, clusters, columns = undeclared_of(reading)
     searched = clusters is AUTO and lag is None
     clusters = None if clusters is AUTO else clusters
@@ -192,7 +190,6 @@ def skill_rules(scores: Sequence[str]) -> list[str]:
     return [rule.name for rule in map(score_named, scores) if rule.proper and not rule.larger_is_better]
 
 
-@dataclass(frozen=True)
 class SkillSettings(PairedSettings):
     """Arguments of `skill` that say how paired rows are scored."""
 
@@ -226,8 +223,7 @@ class SkillSettings(PairedSettings):
             raise InputError(f"reference: {self.reference!r} is the only forecaster; name another to compare with it.")
 
 
-@dataclass(frozen=True)
-class _SkillRows:
+class _SkillRows(Frozen):
     """Scores of paired rows of positive weight, the reference's among them."""
 
     weights: Floats

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -17,15 +16,11 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.group_keys import Key
 from ..forecasts.labels import Label
 from ..report.numbers import between, number
-from ..report.result import JsonResult, frame_like_input, picture
+from ..report.result import Axes, JsonResult, frame_like_input, picture
 from ..scores.rules import LOG_LOSS, rule_at_floor
 from ..statistics.intervals import Interval
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
 class SkillScore(ByValue):
     """Skill score of one forecaster by one scoring rule: 1 is perfect, 0 as good as the reference. Larger is better."""
 
@@ -46,7 +41,6 @@ class SkillScore(ByValue):
     """Share of these rows in the forecaster's total score over all rows: which groups the cost comes from."""
 
 
-@dataclass(frozen=True)
 class GroupSkill(ByValue):
     """Skill scores for the rows of one group, or for all rows."""
 
@@ -59,7 +53,6 @@ class GroupSkill(ByValue):
     """By the forecaster's name and the rule's."""
 
 
-@dataclass(frozen=True)
 class Skill(JsonResult):
     """Skill scores against a reference with paired confidence intervals. Made by `skill`; all fields are final.
 

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block
 from ..maps.classes import inside
@@ -30,8 +30,7 @@ LEAST_WEIGHT = 1e-6
 """Maps that weigh less have no part in the average, and are not stored."""
 
 
-@dataclass(frozen=True)
-class Penalty:
+class Penalty(Frozen):
     """How a held-out log loss becomes a weight: ``w ~ exp(-loss L - parameter r - change [not identity])``."""
 
     loss: float
@@ -57,8 +56,7 @@ SINGLE_PENALTY = Penalty(1.0, 0.5, 1.0)
 """Choice of one map."""
 
 
-@dataclass(frozen=True)
-class Average(Generic[Map]):
+class Average(Generic[Map], Frozen):
     """Maps fitted to all rows, with their weights in the average."""
 
     maps: dict[str, Map]
@@ -166,7 +164,6 @@ def predicted_by(log_p: Floats) -> Floats:
     return np.asarray(log_p[:, 1] - log_p[:, 0]) if log_p.shape[1] == 2 else log_p
 
 
-@dataclass(frozen=True)
 class HeldOut(ReadOnlyArrays):
     """Rows of each fold, recalibrated by the average that was fitted without it (cross-fitted)."""
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
@@ -24,8 +24,7 @@ from .folded_rows import FoldedRows, Kept, check_number, kept_rows
 from .folds import folds_of_counts, number_of_folds
 
 
-@dataclass(frozen=True)
-class DealtCounts:
+class DealtCounts(Frozen):
     """Folds of rows that were counted: those of one value and outcome are alike, and lie in folds one after another."""
 
     s: Floats
@@ -58,8 +57,7 @@ class DealtCounts:
         return fold
 
 
-@dataclass(frozen=True, kw_only=True)
-class BinaryRows(FoldedRows[MapOfTwo]):
+class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
     """Rows of two classes by their log-odds, all finite."""
 
     certain: int = 0
@@ -200,8 +198,7 @@ def without_last_digits(s: Floats) -> Floats:
     return rounded
 
 
-@dataclass(frozen=True)
-class BinaryCounts:
+class BinaryCounts(Frozen):
     """Weights of rows at distinct log-odds, which increase; by outcome."""
 
     s: Floats
@@ -279,8 +276,7 @@ class BinaryCounter:
         return BinaryCounts.of(np.append(negative, positive), total, squared)
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(Frozen):
     """Sums over the rows with each outcome in each cell of the log-odds."""
 
     key: Ints

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError, check_choice, check_whole
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
 from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
@@ -25,8 +25,7 @@ _BLOCK = 2_048
 """Rows at a time, which stay in cache."""
 
 
-@dataclass(frozen=True)
-class DistributionPool:
+class DistributionPool(Frozen):
     """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final."""
 
     method: str
@@ -62,42 +61,88 @@ def pooled_distributions(
     if method == "median" and np.ptp(equal) > 0:
         raise InputError("weights: the median of quantiles has none. Leave them out, or take method='quantiles'.")
     found = _pooled(method, equal, each)  # which refuses what does not go together
-    if y_true is not None and given is None and method != "quantiles":
-        raise InputError(f"y_true: weights of method={method!r} are not fitted. Leave it out (None), or give weights.")
+    fits = method == "quantiles" or (method == "linear" and isinstance(found, Quantiles))
+    if y_true is not None and given is None and not fits:
+        members = " of members" if method == "linear" else ""
+        raise InputError(
+            f"y_true: weights of method={method!r}{members} are not fitted. Leave it out (None), or give weights."
+        )
     if y_true is None or given is not None:
         return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
     rows = read_distributions(y_true, found, reading)
-    levels, every = each[0].levels, np.stack([forecast.values for forecast in each]).astype(np.float64)
     folds, told = check_whole("folds", folds or FOLDS, 2), [rows.y, rows.rows.low, rows.rows.high]
-    values, fold = every[:, rows.kept], dealt(told, rows.means.total, rows.groups, folds)
-    fitted = _fitted(rows, levels, values, fold >= 0)
-    mixed = np.tensordot(fitted, every, 1)
+    fold = dealt(told, rows.means.total, rows.groups, folds)
+    own = [forecast.subset(rows.kept) for forecast in each]
+    crps = (_crps_of_quantiles if method == "quantiles" else _crps_of_functions)(rows, own, fold)
+    weights, levels = _best(n, crps(fold >= 0)), each[0].levels
+    mixed = _pooled(method, weights, each).quantile(levels)
     for out in np.unique(fold):
         here = fold == out
-        mixed[rows.kept[here]] = np.tensordot(_fitted(rows, levels, values, ~here), values[:, here], 1)
-    return DistributionPool(method, dict(zip(forecasts, fitted.tolist(), strict=True)), Quantiles(levels, mixed))
+        of_others = _pooled(method, _best(n, crps(~here)), [forecast.subset(here) for forecast in own])
+        mixed[rows.kept[here]] = of_others.quantile(levels)
+    named = dict(zip(forecasts, weights.tolist(), strict=True))
+    return DistributionPool(method, named, Quantiles(levels, mixed))
 
 
-def _fitted(rows: DistributionRows, levels: Floats, values: Floats, some: Any) -> Floats:
-    """Find the weights of the smallest mean CRPS by quantiles, which is convex in them."""
-    y, own = rows.y[some, None], values[:, some]
-    share = rows.means.total[some] / rows.means.total[some].sum() / levels.size
+Crps = Callable[[Floats], tuple[float, Floats]]
+"""Mean CRPS of a pool, by its weights, and its slopes; it is convex in them."""
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        q = np.tensordot(weights, own, 1)
-        slope = share[:, None] * ((y < q) - levels)
-        return float((slope * (q - y)).sum()), np.tensordot(own, slope, 2)
 
-    start = np.full(len(own), 1 / len(own))
-    unit = loss(start)[0] or 1.0
-    sums = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(len(own))}
+def _crps_of_quantiles(rows: DistributionRows, each: list[Quantiles], _: Ints) -> Callable[[Bools], Crps]:
+    """Give the mean CRPS, by quantiles, of averaged quantiles, in some of the rows."""
+    levels, values = each[0].levels, np.stack([forecast.values for forecast in each]).astype(np.float64)
+
+    def of(some: Bools) -> Crps:
+        y, own = rows.y[some, None], values[:, some]
+        share = rows.means.total[some] / rows.means.total[some].sum() / levels.size
+
+        def crps(weights: Floats) -> tuple[float, Floats]:
+            q = np.tensordot(weights, own, 1)
+            slope = share[:, None] * ((y < q) - levels)
+            return float((slope * (q - y)).sum()), np.tensordot(own, slope, 2)
+
+        return crps
+
+    return of
+
+
+def _crps_of_functions(rows: DistributionRows, each: list[Quantiles], fold: Ints) -> Callable[[Bools], Crps]:
+    """Give the mean CRPS of averaged distribution functions, in the rows of some folds."""
+    tables = np.zeros((fold.max() + 1, len(each), len(each)))
+    for at in range(0, len(fold), _BLOCK // 8):
+        here = slice(at, at + _BLOCK // 8)
+        np.add.at(tables, fold[here], rows.means.total[here, None, None] * _products(rows.y[here], each, here))
+
+    def of(some: Bools) -> Crps:
+        table = tables[np.unique(fold[some])].sum(axis=0)
+        return lambda weights: (float(weights @ table @ weights), 2 * table @ weights)
+
+    return of
+
+
+def _products(y: Floats, each: list[Quantiles], rows: slice) -> Floats:
+    """Integrate the products of two forecasters' F(x) - 1{y <= x}, (n, k, k), of which w'Pw is the CRPS of w'F."""
+    points = _points(each, np.arange(len(each[0]))[rows])
+    points = np.concatenate([points, y[:, None]], axis=1)
+    order = np.argsort(points, axis=1)
+    gaps = np.diff(np.take_along_axis(points, order, 1), axis=1)
+    of = order[None, :, :-1] // _POINTS == np.arange(len(each) + 1)[:, None, None]
+    reached = np.cumsum(of, axis=2)
+    beside = reached[:-1] / _POINTS - reached[-1]
+    return np.asarray(np.einsum("irp,jrp,rp->rij", beside, beside, gaps, optimize=True))
+
+
+def _best(n: int, crps: Crps) -> Floats:
+    """Find the weights of the smallest mean CRPS."""
+    start = np.full(n, 1 / n)
+    unit = crps(start)[0] or 1.0
     found = minimize(
-        lambda weights: tuple(each / unit for each in loss(weights)),
+        lambda weights: tuple(each / unit for each in crps(weights)),
         start,
         jac=True,
         method="SLSQP",
-        bounds=[(0, 1)] * len(own),
-        constraints=sums,
+        bounds=[(0, 1)] * n,
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(n)},
     )
     return np.asarray(np.clip(found.x, 0, 1) / np.clip(found.x, 0, 1).sum())
 
@@ -121,13 +166,18 @@ def _pooled(method: str, weights: Floats, each: list[Any]) -> Predictive:
     return Quantiles(levels[0], np.median(values, axis=0) if method == "median" else np.tensordot(weights, values, 1))
 
 
+def _points(each: list[Quantiles], rows: Ints) -> Floats:
+    """Give equally probable points of the rows' distributions, one forecaster's after another's."""
+    levels = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.concatenate([forecast.subset(rows).quantile(levels) for forecast in each], axis=1)
+
+
 def _mixed(levels: Floats, weights: Floats, each: list[Quantiles]) -> AnyFloats:
     """Give quantiles of the weighted mean of distribution functions."""
-    shares, found = (np.arange(_POINTS) + 0.5) / _POINTS, np.empty((len(each[0]), levels.size))
-    mass = np.repeat(weights / _POINTS, _POINTS)
+    found, mass = np.empty((len(each[0]), levels.size)), np.repeat(weights / _POINTS, _POINTS)
     for at in range(0, len(found), _BLOCK):
         rows = np.arange(at, min(at + _BLOCK, len(found)))
-        points = np.concatenate([forecast.subset(rows).quantile(shares) for forecast in each], axis=1)
+        points = _points(each, rows)
         order = np.argsort(points, axis=1)
         ranked, below = np.take_along_axis(points, order, 1), np.cumsum(mass[order], axis=1) - mass[order] / 2
         for row, where in enumerate(rows):

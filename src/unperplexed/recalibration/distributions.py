@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_whole
+from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
@@ -21,17 +22,32 @@ from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
 from ..forecasts.distributions.distribution import Distribution, mended
 from ..forecasts.distributions.ordered import Ordered
-from ..forecasts.distributions.partitions import Quantiles, Samples
+from ..forecasts.distributions.partitions import Partition, Quantiles
 from ..forecasts.distributions.pit import PIT
-from ..forecasts.distributions.pit_rows import PitRows, log_positive
+from ..forecasts.distributions.pit_rows import PitRows
 from ..forecasts.distributions.predictive import Predictive
-from ..maps.pit import BERNSTEIN, IDENTITY, RANKS, AnyMap, PitAverage, PitCurve, PitFits, log_mass
+from ..maps.pit import (
+    BERNSTEIN,
+    DEGREE,
+    FAMILIES,
+    IDENTITY,
+    RANKS,
+    AnyMap,
+    Bernstein,
+    PitAverage,
+    PitCurve,
+    PitFits,
+    PitMap,
+    log_mass,
+)
+from ..maps.saved import number, require, whole
 from ..report.document import listed
 from ..statistics.matrices import product
 from ..statistics.normal_scores import normal_scores
 from .averaging import CLASS_PENALTY, shares_of
 from .folds import contents_of_rows, folds_of_clusters
 from .gain import FEWEST_CLUSTERS, FEWEST_ROWS, Gain, gain_of
+from .saved import DISTRIBUTIONS, gain_dict, saved_gain
 from .state import Candidate, Weighed
 
 FOLDS = 5
@@ -41,8 +57,7 @@ LEAST = 1e-3
 """Maps that weigh less have no part in the average."""
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(Frozen):
     """How level and spread of forecasts are told to the maps: as in the fit, whose range they do not leave."""
 
     logged: bool
@@ -91,8 +106,7 @@ class Location:
 _ALL = ((-np.inf, -np.inf), (np.inf, np.inf))
 
 
-@dataclass(frozen=True)
-class DistributionMap(Weighed):
+class DistributionMap(Weighed, Frozen):
     """A fitted average of maps, which mends predictive distributions in the form in which they come."""
 
     form: str
@@ -155,17 +169,14 @@ class DistributionMap(Weighed):
             return PIT(low, high), 0.0
         if isinstance(forecast, Ordered):
             return forecast.with_ends(curve.by_column().scores(forecast.ends())), 0.0
+        assert isinstance(forecast, Partition)
+        order = np.argsort(forecast.numbers, axis=1, kind="stable")
+        ordered = np.take_along_axis(forecast.numbers, order, axis=1)
         lowest = 0.0 if self.not_negative else -np.inf
-        if isinstance(forecast, Quantiles):
-            values, beyond = _moved(forecast.values, ndtri(forecast.levels), curve, lowest)
-            return Quantiles(forecast.levels, values), beyond
-        assert isinstance(forecast, Samples)
-        order = np.argsort(forecast.members, axis=1, kind="stable")
-        ordered = np.take_along_axis(forecast.members, order, axis=1)
         ordered, beyond = _moved(ordered, ndtri(forecast.edges[1:-1]), curve, lowest)
-        members = np.empty_like(ordered)
-        np.put_along_axis(members, order, ordered, axis=1)
-        return Samples(members), beyond
+        numbers = np.empty_like(ordered)
+        np.put_along_axis(numbers, order, ordered, axis=1)
+        return forecast.at(numbers), beyond
 
 
 def _hashes(forecast: Predictive) -> Ints:
@@ -225,8 +236,7 @@ Score = Callable[[Floats, Predictive], Floats]
 """A score of each row, of outcomes and forecasts."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOutDistributions:
+class HeldOutDistributions(Frozen, eq=False):
     """Rows of each fold, with the average that was fitted without it (cross-fitted)."""
 
     without: tuple[DistributionMap, ...]
@@ -247,15 +257,11 @@ class _Rows:
     """Rows of a fit in cells, dealt into folds."""
 
     def __init__(self, rows: DistributionRows, folds: int, seed: int) -> None:
-        located = not isinstance(rows.forecast, PIT)
-        pit, logged = rows.rows, False
-        if located:
-            level = rows.forecast.median()
-            logged = bool((level >= 0).all())
-            level = np.log1p(level) if logged else level
-            pit = replace(pit, level=level, log_spread=log_positive(rows.forecast.spread()))
+        pit, level = rows.rows, None if isinstance(rows.forecast, PIT) else rows.forecast.median()
+        if level is not None:
+            pit = replace(pit, level=level, log_spread=rows.forecast.spread()).scaled()
         self.scored = PitScored.of(pit)
-        self.location = Location.of(pit, self.scored, logged=logged) if located else None
+        self.location = None if level is None else Location.of(pit, self.scored, logged=bool((level >= 0).all()))
         self.cells = self.scored.cells
         self.at = np.arange(pit.n) if self.scored.at is None else self.scored.at
         self.effect = pit_gate(self.scored, rows.groups).design_effect
@@ -335,14 +341,14 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     every = held.sum(axis=0)
     before = rows.means.mean(_losses(rows))
     weights, losses = _weights(names, every / of.effect), before - every / n
-    ranks, hashes = [RANKS[name] for name in names], _hashes(rows.forecast)
+    forecast, ranks, hashes = rows.forecast, [RANKS[name] for name in names], _hashes(rows.forecast)
     found = DistributionMap(
-        form=rows.forecast.form,
+        form=forecast.form,
         n_rows=rows.rows.n,
         average=averaged(maps, every),
         candidates=tuple(map(Candidate, names, weights.tolist(), losses.tolist(), ranks)),
         location=of.location,
-        not_negative=_not_negative(rows.y, rows.forecast),
+        not_negative=isinstance(forecast, Partition) and bool(min(rows.y.min(), forecast.numbers.min()) >= 0),
         gain=None,
         fitted_to=tuple(hashes[:_KEPT].tolist()) if hashes.size > _VARIED * rows.rows.n else (),
     )
@@ -358,11 +364,6 @@ def _weights(names: Sequence[str], gains: Floats) -> Floats:
     cost = CLASS_PENALTY.costs(-gains, [RANKS[name] for name in names], names)
     weights = np.exp(cost.min() - cost)
     return np.asarray(weights / weights.sum())
-
-
-def _not_negative(y: Floats, forecast: Predictive) -> bool:
-    lowest = {Quantiles: "values", Samples: "members"}.get(type(forecast))
-    return lowest is not None and min(float(y.min()), float(getattr(forecast, lowest).min())) >= 0
 
 
 def _gain(rows: DistributionRows, before: float, gains: Floats, in_sample: float) -> Gain | None:
@@ -381,3 +382,61 @@ def _losses(rows: DistributionRows) -> Floats:
     wide = low < high
     exact[wide] = -log_mass(low[wide], high[wide])
     return exact
+
+
+def distributions_dict(found: DistributionMap, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a fitted map of predictive distributions as plain values."""
+    return {
+        **DISTRIBUTIONS.head,
+        "form": found.form,
+        "rows": found.n_rows,
+        "settings": dict(settings),
+        "candidates": plain_values(found.candidates),
+        "maps": [{"name": name, **plain_values(each.parameters())} for name, each in found.average.maps.items()],
+        "location": plain_values(found.location),
+        "not_negative": found.not_negative,
+        "gain": gain_dict(found.gain),
+        "fitted_to": list(found.fitted_to),
+    }
+
+
+_KEYS = {"form", "rows", "settings", "candidates", "maps", "location", "not_negative", "gain", "fitted_to"}
+
+
+def distributions_of(data: Any) -> tuple[DistributionMap, dict[str, Any]]:
+    """Read what `distributions_dict` gave: what would not be written as it was read is refused."""
+    DISTRIBUTIONS.check(data, _KEYS, {"fitted_to"})
+    try:
+        found, settings = _read(data), dict(data["settings"])
+        again = distributions_dict(found, settings)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        again = {}
+    wrong = next((name for name in data if again.get(name) != data[name]), "")
+    require(not wrong, wrong if again else "something")
+    require(set(settings) == {"folds", "seed"}, "settings")
+    return found, settings
+
+
+def _read(data: Mapping[str, Any]) -> DistributionMap:
+    candidates = tuple(Candidate(**each) for each in data["candidates"])
+    names, weights = [each.name for each in candidates], [number(each.weight, "weight", 0, 1) for each in candidates]
+    require(IDENTITY in names and {*names} <= {*RANKS} and abs(sum(weights) - 1) < 1e-6, "candidates")
+    shares = shares_of(names, np.array(weights), LEAST)
+    maps = {each["name"]: _map(**each) for each in data["maps"]}
+    require([*maps] == [*shares], "maps, which differ from the candidates that weigh,")
+    average, place, rows = PitAverage(maps, shares), data["location"], int(data["rows"])
+    parts: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in (place or {}).items()}
+    location = None if place is None else Location(**parts)
+    require(rows > 0 and (location is not None or not average.located), "location")
+    gain, not_negative = saved_gain(data["gain"]), bool(data["not_negative"])
+    fitted_to = tuple(whole(each, "fitted_to") for each in data.get("fitted_to", ()))  # which earlier maps lack
+    return DistributionMap(str(data["form"]), rows, average, candidates, location, not_negative, gain, fitted_to)
+
+
+def _map(name: str, **parameters: Any) -> AnyMap:
+    if name == BERNSTEIN:
+        weights = tuple(number(each, name, 0, 1) for each in parameters["weights"])
+        require(len(weights) == DEGREE, name)
+        return Bernstein(weights)
+    require({*parameters} == {*FAMILIES[name]}, f"map {name}")
+    return PitMap({key: number(value, f"map {name}", -50, 50) for key, value in parameters.items()})

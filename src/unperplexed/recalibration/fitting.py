@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Forecasts
@@ -39,8 +39,7 @@ Chunks = Callable[[], Iterable[Forecasts]]
 _MOST_FOLDS = 100
 
 
-@dataclass(frozen=True)
-class FitSettings:
+class FitSettings(Frozen):
     """How to fit."""
 
     method: str
@@ -161,8 +160,7 @@ MOST_VALUES = 20_000_000
 """Probabilities kept in memory; with more, a random sample of rows is."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassRows(FoldedRows[MapOfClasses]):
+class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     """Rows of more than two classes, one by one."""
 
     known: Known = field(default_factory=dict, repr=False, compare=False)
@@ -223,9 +221,11 @@ FEWEST_ROWS_OF_GROUP = 20
 FOLDS = 5
 """Parts of the rows that are held out in turn to compare the maps of groups with one map."""
 
+_LEAST_KEPT = 0.01
+"""Weight of a map that is fitted again."""
 
-@dataclass(frozen=True)
-class GroupRows:
+
+class GroupRows(Frozen):
     """Rows of positive weight, in the order of their groups."""
 
     labels: tuple[Label | None, ...]
@@ -274,6 +274,12 @@ class GroupRows:
         found = state_of_forecasts(self.forecasts(), settings)
         return replace(found, facts=replace(found.facts, labels=self.labels))
 
+    def refitted(self, state: State) -> State:
+        """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
+        forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
+        rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
+        return replace(state, maps=rows.fit(some, None, None))
+
 
 def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
     """Read rows, part by part with the columns that make their groups."""
@@ -305,8 +311,7 @@ def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
     )
 
 
-@dataclass(frozen=True)
-class GroupMaps:
+class GroupMaps(Frozen):
     """One map for all rows, and maps of groups that change what it gives."""
 
     shared: State
@@ -333,8 +338,7 @@ class GroupMaps:
         return self.own[key].of_log_probabilities(np.log(q)) if key in self.own else q
 
 
-@dataclass(frozen=True)
-class HeldOutGroup:
+class HeldOutGroup(Frozen):
     """Mean log losses of a group on held-out rows, in nats. Smaller is better."""
 
     n_rows: int
@@ -344,8 +348,7 @@ class HeldOutGroup:
     """By the map of the group."""
 
 
-@dataclass(frozen=True)
-class GroupGain:
+class GroupGain(Frozen):
     """Maps of groups compared with one map for all, on held-out rows."""
 
     gain: Gain

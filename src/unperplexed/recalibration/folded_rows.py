@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import log_expit
 from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
@@ -37,8 +37,7 @@ class Dealt(Protocol):
         """Return the fold of each of them, in the order in which they came, by what was predicted and observed."""
 
 
-@dataclass(frozen=True)
-class DealtRows:
+class DealtRows(Frozen):
     """Folds of rows that were kept."""
 
     fold: Ints
@@ -48,8 +47,7 @@ class DealtRows:
         return self.fold
 
 
-@dataclass(frozen=True, kw_only=True)
-class FoldedRows(ABC, Generic[Map]):
+class FoldedRows(ABC, Generic[Map], Frozen, kw_only=True):
     """Rows sorted by fold: all that the choice among maps needs."""
 
     predicted: Floats

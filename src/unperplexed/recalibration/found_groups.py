@@ -22,7 +22,7 @@ from ..report.result import Result
 from .files import SavedFit
 from .gain import Gain
 from .recalibrator import Recalibrator, in_shape_of
-from .saved import FOUND, gain_dict, gain_of
+from .saved import FOUND, gain_dict, saved_gain
 
 PREDICTED = "predicted class"
 """Name of the most probable class among the columns."""
@@ -144,7 +144,7 @@ class FoundGroupRecalibrator(SavedFit, Result):
         FOUND.check(data, _KEYS)
         shared = Recalibrator.from_dict(data["map"])
         require(isinstance(data["groups"], list) and shared.distributions is None, "groups")
-        return cls([_correction(each, shared.labels_) for each in data["groups"]], shared, gain_of(data["gain"]))
+        return cls([_correction(each, shared.labels_) for each in data["groups"]], shared, saved_gain(data["gain"]))
 
     def __repr__(self) -> str:
         """Name it in one line."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from .._lib.dataclasses import dataclass
 from .._lib.formatting import number_of
 from .._lib.typing import ByValue
 from ..report.numbers import MINUS
@@ -17,7 +16,6 @@ FEWEST_CLUSTERS = 10
 """With fewer clusters of dependent rows no gain is reported either."""
 
 
-@dataclass(frozen=True)
 class Gain(ByValue):
     """Decrease of the log loss by recalibration, cross-fitted (on rows held out of the fit). Larger is better.
 
@@ -124,7 +122,6 @@ def errors_to_limit(n_clusters: int | None, confidence: float = 0.95) -> float:
     return float(t_quantile(confidence, math.inf if n_clusters is None else n_clusters - 1))
 
 
-@dataclass(frozen=True)
 class Baseline(ByValue):
     """A constant forecast of the base rate, fitted to the same folds and compared on the rows held out."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import betainc, betaincc, betaln, expit, logsumexp, softmax
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.typing import Floats, Ints
 from ..statistics.matrices import product
 
@@ -22,8 +22,7 @@ _LARGEST = 6.0
 """Largest absolute parameter: what the rows do not bound ends there."""
 
 
-@dataclass(frozen=True, eq=False)
-class PoolModel:
+class PoolModel(Frozen, eq=False):
     """A pool with its parameters: means of order r, renormalized, raised to a power or sent through a beta map."""
 
     weights: Floats
@@ -85,8 +84,7 @@ def _beta_losses(u: Floats, truth: Ints, a: float, b: float) -> Floats:
     return -found
 
 
-@dataclass(frozen=True)
-class Free:
+class Free(Frozen):
     """Which parameters are fitted; the others stay as they are in the model that a fit starts from."""
 
     weights: bool
@@ -95,8 +93,7 @@ class Free:
     beta: bool
 
 
-@dataclass(frozen=True, eq=False)
-class PoolRows:
+class PoolRows(Frozen, eq=False):
     """Rows that a pool is fitted to."""
 
     log_p: Floats

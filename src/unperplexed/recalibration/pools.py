@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, get_args, over
 import numpy as np
 
 from .._lib.arrays import as_columns, by_forecaster
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, is_number, is_whole, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.serialize import plain_values
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Method = Literal["linear", "logarithmic", "mean"]
 
 
-@dataclass(frozen=True)
 class HeldOut(ByValue):
     """How well a fitted pool does on rows that its parameters were not fitted to. Smaller log loss is better."""
 
@@ -79,7 +78,6 @@ class HeldOut(ByValue):
         return self.interval.low > 0 and not self.significant
 
 
-@dataclass(frozen=True)
 class Pool(SavedFit, ReadOnlyArrays, Result):
     """Forecasters combined into one. Made by `pool`; all fields are final.
 
@@ -347,7 +345,7 @@ def pool(
         Order of the generalized mean, for ``method="mean"`` alone; fitted by default.
     weights : mapping, sequence or "equal", optional
         Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes,
-        those of quantiles by WIS.
+        those of quantiles by their CRPS.
     power : float, optional
         Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
     map : {"auto", "power", "beta", "none"}, default "auto"
@@ -421,8 +419,7 @@ def pool(
     return pool_of_rows(gathered(forecasts, y_true, reading, next(iter(forecasts)), LOG_PROBABILITIES), settings)
 
 
-@dataclass(frozen=True)
-class PoolSettings:
+class PoolSettings(Frozen):
     """Arguments of `pool`, which describes them."""
 
     method: Method

@@ -335,7 +335,7 @@ class Recalibrator(Fitted[State]):
     def to_dict(self) -> dict[str, Any]:
         """Give the fitted recalibrator as plain values: what `save` writes."""
         if self.distributions is not None:
-            from .saved_distributions import distributions_dict
+            from .distributions import distributions_dict
 
             return distributions_dict(self.distributions, {"folds": self.folds, "seed": self.seed})
         return state_dict(self.state, asdict(self._settings()))
@@ -385,7 +385,7 @@ class Recalibrator(Fitted[State]):
     def from_dict(cls, data: Any) -> Recalibrator:
         """Make a recalibrator of what `to_dict` gave; anything else is refused with the reason."""
         if isinstance(data, Mapping) and data.get("format") == DISTRIBUTIONS.format:
-            from .saved_distributions import distributions_of
+            from .distributions import distributions_of
 
             found, known = distributions_of(data)
             made = cls(**known)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key
@@ -76,7 +76,7 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     maps = _maps(data["maps"], candidates, facts, data["version"])
     settings = data["settings"]
     require(isinstance(settings, Mapping), "settings")
-    gain, baseline = gain_of(data["gain"]), _baseline(data.get("baseline"))
+    gain, baseline = saved_gain(data["gain"]), _baseline(data.get("baseline"))
     require(baseline is None or gain is not None, "baseline")
     return State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts)), dict(settings)
 
@@ -145,7 +145,7 @@ def _maps(data: Any, candidates: tuple[Candidate, ...], facts: Facts, version: i
     return maps
 
 
-def gain_of(data: Any) -> Gain | None:
+def saved_gain(data: Any) -> Gain | None:
     """Read what `gain_dict` gave."""
     if data is None:
         return None
@@ -178,8 +178,7 @@ _KEYS = {"by", "settings", "map", "groups", "gain"}
 _OF_GROUP = {"key", "rows", "log_loss", "log_loss_of_one_map", "map"}
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(Frozen):
     """Fitted maps of groups."""
 
     by: tuple[str, ...]
@@ -224,7 +223,7 @@ def groups_of(data: Any) -> tuple[Saved, dict[str, Any]]:
     require(len(set(by)) == len(by), "by")
     require(isinstance(settings, Mapping) and set(settings) == {"folds", "seed"}, "settings")
     shared, _ = state_of(data["map"])
-    gain, listed = gain_of(data["gain"]), data["groups"]
+    gain, listed = saved_gain(data["gain"]), data["groups"]
     require(isinstance(listed, list), "groups")
     require(bool(listed) == (gain is not None), "groups")
     groups: dict[Key, HeldOutGroup] = {}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.elementary import logit
 from .._lib.formatting import short_name
 from .._lib.typing import Floats
@@ -21,8 +21,7 @@ from .averaging import IDENTITY, LEAST_WEIGHT, Average, HeldOut, Weighted, predi
 from .gain import Baseline, Gain
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Frozen):
     """A map that was tried."""
 
     name: str
@@ -55,8 +54,7 @@ class Weighed:
         return self.weights.get(IDENTITY, 0.0)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Frozen):
     """The data of the fit."""
 
     labels: tuple[Label | None, ...]
@@ -73,8 +71,7 @@ class Facts:
     """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know. Not saved."""
 
 
-@dataclass(frozen=True)
-class State(Weighed):
+class State(Weighed, Frozen):
     """A fitted recalibration."""
 
     facts: Facts

@@ -11,18 +11,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._lib.errors import InputError, check_choice, missing
+from .._lib.errors import InputError, check_choice, needed
 from ..maps.class_families import BASE_SHARE, IsotonicMap
 from ..maps.classes import ARRAYS, ClassMap, inside
 from ..maps.families import CurveMap
 from ..maps.two import TWO, BinaryMap, probability_of
 from .state import State
 
-try:
+with needed("to_torch", "PyTorch", "torch"):
     import torch
     from torch import Tensor, nn
-except ImportError as error:
-    raise missing("to_torch", "PyTorch", "torch") from error
 
 
 def buffer(values: object) -> Tensor:
@@ -201,10 +199,3 @@ def _log_rest_of(log_p: Tensor) -> Tensor:
     """Return ln(1 - p), exact for p next to 0 and to 1."""
     near = log_p > -math.log(2)
     return torch.where(near, (-log_p.clamp(min=-1).expm1()).log(), torch.log1p(-log_p.clamp(max=-0.5).exp()))
-
-
-try:
-    import torch
-    from torch import Tensor, nn
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("to_torch needs PyTorch: pip install 'unperplexed[torch]'") from error

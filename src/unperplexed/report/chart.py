@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Floats
 from .numbers import number
 
@@ -20,8 +20,7 @@ Role = Literal["observed", "remedy", "first", "second", "third", "fourth", "fift
 """What a mark stands for, which decides its colour, dash and weight."""
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Frozen):
     """An axis: its ends, its ticks with their texts, and what it shows."""
 
     low: float
@@ -36,8 +35,7 @@ class Axis:
         return np.asarray((np.asarray(x, dtype=np.float64) - self.low) / (self.high - self.low))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Frozen):
     """A curve. One with a name has a value under the cursor; a label is written beside it."""
 
     x: Floats
@@ -50,8 +48,7 @@ class Line:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Points:
+class Points(Frozen):
     """Points, with or without confidence limits."""
 
     x: Floats
@@ -67,8 +64,7 @@ class Points:
     """Whether they are rings, as what was predicted beside what was observed."""
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(Frozen):
     """Bars that stand on 0, each from its left to its right end."""
 
     left: Floats
@@ -80,8 +76,7 @@ class Bars:
     """Whether they stand out, as those outside a band."""
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(Frozen):
     """Coloured cells, one wide and one high, each round a place of whole numbers, with a few words in it."""
 
     x: Floats
@@ -97,8 +92,7 @@ class Cells:
     """Left, right, lower and upper edge of a box round some of them."""
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Frozen):
     """A dashed line from one point to another, such as the identity line."""
 
     x: tuple[float, float]
@@ -106,8 +100,7 @@ class Reference:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Mirror:
+class Mirror(Frozen):
     """A histogram below a chart: shares of events above a line and of all else below it, each of its own total."""
 
     edges: Floats
@@ -117,8 +110,7 @@ class Mirror:
     down_label: str
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(Frozen):
     """A chart. Its title states what is seen, its label says it to those who do not see it."""
 
     title: str

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.formatting import capital
 from .chart import Chart, Role
 
@@ -27,8 +27,7 @@ class Strip(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Frozen):
     """A column of a table. The first column of a table names its rows."""
 
     heading: str
@@ -75,8 +74,7 @@ class TableOptions(TypedDict, total=False):
     notes: str
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Frozen):
     """A table: columns of equal length."""
 
     caption: str
@@ -104,48 +102,42 @@ class Table:
         return replace(self, columns=[each for each in self.columns if not each.detail], sortable=False, folded=False)
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(Frozen):
     """A paragraph."""
 
     text: str
     quiet: bool = False
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(Frozen):
     """A command or lines of Python, to copy."""
 
     text: str
     label: str
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Frozen):
     """Names and values, one pair a line."""
 
     items: Sequence[tuple[str, str]]
     title: str = "Settings"
 
 
-@dataclass(frozen=True)
-class Notes:
+class Notes(Frozen):
     """A list of remarks under a title of its own, such as warnings."""
 
     title: str
     lines: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Folded:
+class Folded(Frozen):
     """Blocks that are shown on demand, under a title; short forms leave them out."""
 
     title: str
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class SmallCharts:
+class SmallCharts(Frozen):
     """Charts without ticks beside one another, each with its title."""
 
     charts: Sequence[Chart]
@@ -154,8 +146,7 @@ class SmallCharts:
 Block = Table | Prose | Code | Settings | Notes | Folded | Chart | SmallCharts
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Frozen):
     """A part of a document under a title."""
 
     id: str
@@ -169,8 +160,7 @@ class Section:
     """Whether its code stands beside everything else on a wide screen."""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Frozen):
     """A value of one forecaster, for a metric that compares several."""
 
     name: str
@@ -181,8 +171,7 @@ class Reading:
     """Role of the forecaster's curve, whose colour its name then has."""
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(Frozen):
     """A key figure: its value with a confidence interval and what to compare it with, or one value a forecaster."""
 
     name: str
@@ -240,8 +229,7 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(Frozen):
     """A consequence, or what to do about it."""
 
     title: str
@@ -250,8 +238,7 @@ class Action:
     """Title in one word of at most seven letters."""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Frozen):
     """What a result says. The conclusion comes first, then cost and remedy, the chart and the key figures, details."""
 
     title: str

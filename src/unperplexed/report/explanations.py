@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, nearest
 from .._lib.formatting import capital
 from .._lib.typing import ByValue
@@ -21,7 +20,6 @@ _ALSO = re.compile(r"\*Also:\* ([^.]+)\.")
 _SENTENCE = re.compile(r"[.!?]$")
 
 
-@dataclass(frozen=True)
 class Explanation(ByValue, Result):
     """What a metric or finding means, why it is bad, and what to do. Made by `explain` and ``Finding.explanation``."""
 

@@ -24,8 +24,10 @@ from .chart import Chart, chart_size
 from .document import LONGEST_NAME, Document
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  # a name of this module too
+    from matplotlib.figure import Figure as Figure  # noqa: PLC0414
+else:  # names for signatures elsewhere, which do not load matplotlib
+    Axes = Figure = Any
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Result = TypeVar("_Result")

@@ -14,10 +14,10 @@ from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
 from ..assessment.decisions import MeanCost as MeanCost
 from ..assessment.decisions import Share as Share
-from ..assessment.distribution_remedy import DistributionRemedy as DistributionRemedy
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
 from ..assessment.distribution_result import Threshold as Threshold
+from ..assessment.distributions import DistributionRemedy as DistributionRemedy
 from ..assessment.flat import NamedMetric as NamedMetric
 from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
@@ -38,7 +38,7 @@ from ..calibration.errors import Decomposition as Decomposition
 from ..calibration.null_samples import CalibrationTest as CalibrationTest
 from ..calibration.where.conditions import Condition as Condition
 from ..calibration.where.naming import FoundGroup as FoundGroup
-from ..comparison.distribution_result import DistributionComparison as DistributionComparison
+from ..comparison.distributions import DistributionComparison as DistributionComparison
 from ..comparison.next_step import LossDifference as LossDifference
 from ..comparison.next_step import NextStep as NextStep
 from ..comparison.result import Comparison as Comparison

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
 from . import rules
@@ -22,8 +22,7 @@ Array = Any
 """Array of the library at hand."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Frozen):
     """A scoring rule to be minimised."""
 
     score: Callable[[Array, Array, Any, float], Array]

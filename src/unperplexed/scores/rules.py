@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._lib.arrays import one_number
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.formatting import at_floor_text, rule_text
 from .._lib.typing import AnyFloats, Codes, Floats
@@ -156,8 +156,7 @@ def ranked_distances(p: AnyFloats, truth: Codes | Floats) -> Floats:
 RowRule = Callable[[Block], Floats]
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Frozen):
     """A scoring rule: one value for each row, and what is to be known about it."""
 
     name: str

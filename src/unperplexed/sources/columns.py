@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
 from .derived_columns import HOW, Derived, derived
 from .readers import Source, Wanted
@@ -27,8 +27,7 @@ _PROB_NAMES = (
 )
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Frozen):
     """Which columns (of an NPZ file: arrays) hold what. Empty where the file may tell."""
 
     truth: Sequence[str] = ()
@@ -63,8 +62,7 @@ BLOCK = "\nblock"
 """Name of the column of blocks, which no file has."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Frozen):
     """One forecast of each row: its columns, and the labels they were given."""
 
     truth: tuple[str, ...]
@@ -75,8 +73,7 @@ class Plan:
     """What * stood for in the name of each probability column, where patterns found them."""
 
 
-@dataclass(frozen=True)
-class Plans:
+class Plans(Frozen):
     """Every forecast of a row, and what goes with all of them."""
 
     forecasts: list[Plan]

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError
 from ..forecasts.labels import USUAL_MARKS
 from .readers import Cells, Options, Source
 from .readers.text_streams import checked_encoding
 
 
-@dataclass(frozen=True)
-class FileReading:
+class FileReading(Frozen):
     """How rows are to be read: the options of `Forecasts`, with labels still as text."""
 
     labels: Sequence[str] | None = None
@@ -51,8 +50,7 @@ class FileReading:
         return Options(self.separator or "", self.decimal_comma, mentioned, self.encoding, self.sheet)
 
 
-@dataclass(frozen=True)
-class Partition:
+class Partition(Frozen):
     """Rows that are read by themselves: a file, or a partition of a frame."""
 
     name: str

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from .._lib.arrays import Columns
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from .._lib.progress import in_turn
 from .._lib.typing import Floats, Ints
@@ -35,8 +35,7 @@ from .readers.numbers import refuse_text
 from .row_filter import group_columns, quantiles_of, standing_in
 
 
-@dataclass(frozen=True)
-class ForecastBatch:
+class ForecastBatch(Frozen):
     """Successive rows of a file."""
 
     forecasts: list[Forecasts]
@@ -194,8 +193,7 @@ def _opened(file: File, form: str | None, options: Options) -> Source:
     return open_source(file, form, options, lambda _: None)
 
 
-@dataclass(frozen=True)
-class ForecastRows:
+class ForecastRows(Frozen):
     """How rows become forecasts: the same for all parts of the data, wherever they are read. It can be pickled."""
 
     plans: Plans
@@ -369,8 +367,7 @@ def _mentioned(selection: Selection) -> list[str]:
     return [name for name in [*columns, *selection.where.columns] if name is not None]
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """Where rows come from."""
 
     part: Partition

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
-from .._lib.typing import AnyFloats, Floats
+from .._lib.typing import AnyFloats, Bools, Floats
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.predictive import Predictive
-from .file_reading import FileReading, Partition
-from .predictive_columns import MODEL, Long, PredictiveSelection
-from .predictive_rows import MakeOfLevels, Note, Rows, of_lines
+from .file_reading import FileReading, named
+from .predictive_columns import MODEL, TARGET_DATE, Long, PredictiveSelection
+from .predictive_rows import Lines, MakeOfLevels, OpenFiles, Rows, opened
 from .readers import Wanted
-from .readers.formats import formats
-from .tables import Table, read_table
+from .readers.formats import formats, found_files
+from .row_filter import ALL_ROWS, key_column
+from .tables import Table
 
 _TYPE, PLACE, _VALUE = "output_type", "output_type_id", "value"
 """Columns of every hub."""
@@ -54,52 +55,27 @@ def _inside(folder: Path) -> list[str]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class HubLines:
-    """The lines of one output type of one target."""
-
-    table: Table
-    output_type: str
-    keys: Sequence[str]
-    """Columns that tell forecasts apart."""
-    others: Mapping[str, int]
-    """How many lines there are of each other output type."""
-    labels: Sequence[str] = ()
-    """Categories of ordered classes, the lowest first."""
-    form = Long(PLACE, _VALUE)
-
-    @property
-    def notes(self) -> list[Note]:
-        """What is not assessed, and why."""
-        return [
-            (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, self.output_type)}.")
-            for each, n in self.others.items()
-        ]
-
-
-def hub_lines(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> HubLines:
+def hub_lines(of: OpenFiles) -> Lines:
     """Read the lines of one output type of one target."""
-    file, numbers = parts[0].source, [_VALUE, *selection.of_rows]
+    selection, file, numbers = of.selection, of.source, [_VALUE, *of.selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
     wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
-    table = _with_models(read_table(parts, wanted, selection.where, reading))
+    table = _with_models(of.table(wanted))
     table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
+    notes = [
+        (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}.")
+        for each, n in others.items()
+    ]
+    lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
     if chosen == "sample":
-        return HubLines(table, chosen, keys, others)
-    labels = _categories(table.frame[PLACE], parts[0].name, reading) if selection.ordered else ()
-    places = numbers_of(table.frame[PLACE], labels)
-    return HubLines(replace(table, numbers={**table.numbers, PLACE: places}), chosen, keys, others, labels)
-
-
-def hub_rows(parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading) -> Rows:
-    """Read the forecasts of one output type of one target; the others are named in notes."""
-    lines = hub_lines(parts, selection, reading)
-    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, lines.labels)}
-    rows = of_lines(lines.table, lines.form, lines.keys, reading, makers.get(lines.output_type))
-    return replace(rows, labels=lines.labels, notes=[*lines.notes, *rows.notes])
+        return lines
+    labels = _categories(table.frame[PLACE], of.parts[0].name, of.reading) if selection.ordered else ()
+    table = replace(table, numbers={**table.numbers, PLACE: numbers_of(table.frame[PLACE], labels)})
+    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
+    return replace(lines, table=table, labels=labels, make=makers.get(chosen, lines.make))
 
 
 def numbers_of(column: pl.Series, labels: Sequence[str]) -> Floats:
@@ -174,3 +150,104 @@ def _cells(thresholds: Floats, values: AnyFloats, y: Floats) -> Predictive:
     bounds = np.column_stack([np.zeros(len(y)), values, np.ones(len(y))])
     at, rows = np.searchsorted(thresholds, y, side="left"), np.arange(len(y))
     return PIT(bounds[rows, at], bounds[rows, at + 1])
+
+
+_VALUES = ("observation", "value", "oracle_value")
+"""Columns of outcomes, as hubs name them."""
+
+_VERSION = "as_of"
+"""Column of hubs that says when an outcome was published, of which the last counts."""
+
+
+def with_outcomes(rows: Rows, of: OpenFiles) -> tuple[Rows, PredictiveSelection]:
+    """Add the outcome of each forecast; those that have none are left out."""
+    selection, file = of.selection, str(of.selection.target_data)
+    anew = replace(selection, words=(), where=ALL_ROWS), replace(of.reading, format=None, sheet=None)
+    outcomes = opened(found_files([file]), *anew, lambda _: None)
+    names = outcomes.source.names
+    truth = selection.truth or next((each for each in _VALUES if each in names), None)
+    if truth is None:
+        raise InputError(f"{file}: no column {' or '.join(_VALUES)}; --truth names that of the outcomes.")
+    keys = _keys(rows.frame, names, selection, truth)
+    if not keys:
+        have = f"forecasts have {listed(rows.frame.columns, 12)}, outcomes {listed(names, 12)}"
+        raise InputError(f"{file}: no column to match by; {have}. Rename them alike, or name them with --on.")
+    versions = [_VERSION] if _VERSION in names else []
+    known = _outcomes(outcomes, truth, [*keys.values(), *versions], rows.labels)
+    known = known[np.isfinite(known.numbers[truth])]
+    if versions:
+        known = known[known.frame[_VERSION].arg_sort(descending=True).to_numpy()]
+        last = _first(known.frame, keys)
+        earlier, known = int(np.count_nonzero(~last)), known[last]
+        note = (earlier, f"{number_of(earlier, 'outcome')} of an earlier {_VERSION} left out: the last one counts.")
+        rows = replace(rows, notes=[*rows.notes, *[note] * bool(earlier)])
+    by = " and ".join(keys.values())
+    remedy = "Leave one of them out, or match by more columns (--on)."
+    known.refuse(~_first(known.frame, keys), f"a second outcome of the same {by}", remedy)
+    y, lost = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
+    rows = replace(rows, notes=[*rows.notes, *((len(y), f"{name}: {_LOST_ZEROS}") for name in lost)])
+    with named(file):
+        if unknown := int(np.count_nonzero(y < 0)) if rows.labels else 0:
+            raise InputError(f"{number_of(unknown, 'outcome')} of forecasts are none of {listed(rows.labels)}.")
+        kept = rows.only(~np.isnan(y), f"no outcome has the same {by}")
+    return replace(kept, numbers={**kept.numbers, truth: y[~np.isnan(y)]}), replace(selection, truth=truth)
+
+
+def _outcomes(of: OpenFiles, truth: str, beside: Sequence[str], labels: Sequence[str]) -> Table:
+    """Read outcomes: numbers, or those of categories, which stand in a column or have a line each, with a 1."""
+    if not labels:
+        return of.table(Wanted([], [truth], beside))
+    if PLACE not in of.source.names:
+        known = of.table(Wanted([], [], [*beside, truth]))
+        return replace(known, numbers={truth: numbers_of(known.frame[truth], labels)})
+    known = of.table(Wanted([], [truth], [*beside, PLACE]))
+    category = numbers_of(known.frame[PLACE], labels)
+    so = (known.numbers[truth] == 1) & (category >= 0)
+    return replace(known, numbers={truth: np.where(so, category, np.nan)})
+
+
+def _keys(frame: pl.DataFrame, names: list[str], selection: PredictiveSelection, truth: str) -> dict[str, str]:
+    """Name the columns of forecasts that outcomes are matched by, and what these columns are called there."""
+    shared = [name for name in frame.columns if name in names and name not in (truth, _VERSION)]
+    keys = {name: name for name in selection.on or shared}
+    date, there = selection.target_date, next((name for name in (*TARGET_DATE, "date") if name in names), None)
+    if date is not None and date not in names and there is not None and date in (selection.on or [date]):
+        keys[date] = there
+    return keys
+
+
+def _first(frame: pl.DataFrame, keys: dict[str, str]) -> Bools:
+    """Say of each row whether none before it has the same keys."""
+    return np.asarray(frame.select(pl.struct(keys.values()).is_first_distinct()).to_series().to_numpy())
+
+
+_LOST_ZEROS = "leading zeros are in one of the files only, so that '06' and '6' were taken as the same."
+
+
+def _looked_up(
+    frame: pl.DataFrame, known: pl.DataFrame, keys: dict[str, str], values: Floats
+) -> tuple[Floats, list[str]]:
+    """Give the outcome of each row, NaN where there is none; and the keys of which one side has lost leading zeros."""
+    left = frame.select(_spelled(frame[name]).alias(str(at)) for at, name in enumerate(keys))
+    right = known.select(_spelled(known[name]).alias(str(at)) for at, name in enumerate(keys.values()))
+    lost = [at for at in left.columns if _lost_zeros(left[at].unique(), right[at].unique())]
+    left, right = (side.with_columns(pl.col(lost).str.replace(*_ZEROS)) for side in (left, right))
+    found = left.join(right.with_columns(y=pl.Series(values)), on=left.columns, how="left", maintain_order="left")
+    return np.asarray(found["y"].fill_null(np.nan).to_numpy()), [[*keys][int(at)] for at in lost]
+
+
+_ZEROS = r"^0+(\d+)$", "$1"
+
+
+def _lost_zeros(*sides: pl.Series) -> bool:
+    """Whether numbers have leading zeros on one side only, and differ by more than these."""
+    bare = [side.str.replace(*_ZEROS) for side in sides]
+    zeros = [short.filter(short != side) for short, side in zip(bare, sides, strict=True)]
+    if sum(not each.is_empty() for each in zeros) != 1 or not all(short.is_unique().all() for short in bare):
+        return False
+    return any(each.is_in(other.implode()).any() for each, other in zip(zeros, sides[::-1], strict=True))
+
+
+def _spelled(column: pl.Series) -> pl.Series:
+    """Spell keys alike whatever the format, such as CSV, in which all is text."""
+    return key_column(column, column.name).cast(pl.String)

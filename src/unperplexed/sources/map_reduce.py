@@ -16,7 +16,7 @@ from operator import add
 from os import PathLike, fspath
 from typing import Any, Generic, Protocol, TypeVar, Unpack, cast
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.progress import ahead, progress_bar
 from ..forecasts.forecasts import Forecasts
@@ -40,16 +40,14 @@ FAN_IN = 32
 """So many neighbours are added up at a time: the same sums, and the same rounding of weights, on every run."""
 
 
-@dataclass(frozen=True)
-class Found(Generic[Result]):
+class Found(Generic[Result], Frozen):
     """What was found in a part, or in successive ones, which are named after the first."""
 
     name: str
     result: Result | InputError
 
 
-@dataclass(frozen=True)
-class Work(Generic[Result]):
+class Work(Generic[Result], Frozen):
     """What is to be done with each part, and how two results add up. It can be pickled."""
 
     of: Callable[[Partition], Result]
@@ -86,8 +84,7 @@ class Run(Protocol):
         """Do work that needs these columns; give what was found, added up to a few in the order of the parts."""
 
 
-@dataclass(frozen=True)
-class Accumulator(Generic[Result]):
+class Accumulator(Generic[Result], Frozen):
     """What rows are counted into, one tally or one for each group, and how two such results add up."""
 
     of: Callable[[Iterable[ForecastBatch]], Result]
@@ -376,11 +373,8 @@ def _counted_paths(
     paths: Paths, options: FileColumns, accumulator: Accumulator[Result], by: str | Sequence[str] = ()
 ) -> Result:
     engine, progress = Engine.named(options.get("engine", "local")), options.get("progress", False)
-    return counted_files(_paths(paths), *described(options, by), accumulator, _silent, progress, engine)
-
-
-def _paths(paths: Paths) -> list[str]:
-    return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    given = [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    return counted_files(given, *described(options, by), accumulator, lambda _: None, progress, engine)
 
 
 def counted_files(
@@ -415,7 +409,3 @@ def _changed(
 ) -> Generator[ForecastBatch, None, None]:
     for batch in batches:
         yield replace(batch, forecasts=[change(forecasts) for forecasts in batch.forecasts])
-
-
-def _silent(_: str) -> None:
-    """Say nothing of columns chosen unasked: none are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,12 @@ from ..forecasts.distributions.predictive import Predictive
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines
-from .lines import LineRows
-from .predictive import ahead, dated, long_table
+from .predictive import ahead, long_lines
 from .predictive_columns import PredictiveSelection, Wide, form_of
-from .predictive_rows import missing, opened
+from .predictive_rows import LineRows, Lines, missing, opened
 from .readers import Batch, Wanted
 from .readers.formats import format_of, found_files
 from .rewriting import ForecastFile
-from .tables import read_table
 
 Mend = Callable[[Predictive], Predictive]
 """Gives forecasts mended, in the same form."""
@@ -78,31 +76,24 @@ def write_mended(
     [file, *others] = found_files([name])
     if others:
         raise InputError(f"{name}: {len(others) + 1} files match; name one, whose rows are written to one file.")
-    parts = opened([file], selection, reading, say)
-    source = parts[0].source
-    stay: Mapping[str, int] = {}
-    selection = dated(selection, source, say)
+    of, lines = opened([file], selection, reading, say).dated(), None
+    source, selection = of.source, of.selection
     with named(file.name):
         form = None if selection.form == "hub" else form_of(selection, source)
     if isinstance(form, Wide):
-        wanted = Wanted([form.columns], [], selection.beside(source))
-        table = read_table(parts, wanted, selection.where, reading, drop=True)
+        table = of.table(Wanted([form.columns], [], selection.beside(source)), drop=True)
         columns, found = form.columns, _of_rows(table.matrix, form, mend)
     else:
-        if form is None:
-            lines = hub_lines(parts, selection, reading)
-            table, keys, form, kind, stay = lines.table, lines.keys, lines.form, lines.output_type, lines.others
-        else:
-            (table, keys), kind = long_table(parts, form, selection, reading), selection.form
-        columns, place = [form.value], table.numbers.get(form.place)
-        found = _of_lines(table.numbers[form.value], place, LineRows.of(table.frame, keys), kind, mend)[:, None]
+        lines = hub_lines(of) if form is None else long_lines(of, form)
+        table, columns, found = lines.table, [lines.form.value], _of_lines(lines, mend)[:, None]
     early = np.flatnonzero(~ahead(table.frame, selection))
     found[early] = np.nan
     if early.size:
         say(f"{number_of(early.size, 'row')} about a time before they were issued: left as they were")
-    if stay:
-        left = ", ".join(f"{n:,} of {each}" for each, n in stay.items())
-        say(f"only output type {kind} was recalibrated; left as they were, and no longer in agreement with it: {left}")
+    if lines is not None and lines.others:
+        left = ", ".join(f"{n:,} of {each}" for each, n in lines.others.items())
+        kept = f"left as they were, and no longer in agreement with it: {left}"
+        say(f"only output type {lines.kind} was recalibrated; {kept}")
     new = np.full((int(table.row.max()) + 1, found.shape[1]), np.nan)
     new[table.row] = found
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
@@ -133,13 +124,15 @@ def _of_rows(matrix: AnyFloats, form: Wide, mend: Mend) -> Floats:
     return new
 
 
-def _of_lines(value: Floats, place: Floats | None, lines: LineRows, kind: str, mend: Mend) -> Floats:
+def _of_lines(of: Lines, mend: Mend) -> Floats:
     """Give the new value of each line; NaN where its forecast is not complete."""
+    value, place = of.table.numbers[of.form.value], of.table.numbers.get(of.form.place)
     new = np.full(len(value), np.nan)
-    if kind == "cdf":
+    if of.kind == "cdf":
         there = ~np.isnan(value)
         new[there] = _numbers(mend(PIT(value[there])), 1, value[there])[:, 0]
         return new
+    lines = LineRows.of(of.table.frame, of.keys)
     if place is None:
         matrix, again = lines.by_member(pl.Series(lines.place), value)
         levels, at = None, lines.place

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from ..forecasts.labels import Coded, Label, coded, distinct_labels, plain
 from ..tally.sections import MOST_LABEL_BYTES, MOST_LABELS
@@ -25,8 +25,7 @@ _MOST_DIGITS = sys.int_info.default_max_str_digits
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+")
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(Frozen):
     """How text is spelled where a format has no types, such as CSV."""
 
     untyped: bool = False
@@ -36,8 +35,7 @@ class Spelling:
     """Texts that mark a missing value."""
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(Frozen):
     """What all of a file's outcomes have settled: what text stands for, and which labels there are."""
 
     kind: Kind

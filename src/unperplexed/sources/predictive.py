@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._lib.typing import Bools, Floats, Ints
@@ -24,19 +24,17 @@ from .derived_columns import Derived, derived
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
 from .files import openers
-from .hub import hub_files, hub_rows
+from .hub import hub_files, hub_lines, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
-from .predictive_columns import ISSUED, MODEL, TARGET_DATE, Long, PredictiveSelection, Wide, form_of
-from .predictive_rows import Note, Rows, complete, drops, of_columns, of_lines, opened
-from .readers import Source, Wanted
+from .predictive_columns import MODEL, Long, PredictiveSelection, Wide, form_of
+from .predictive_rows import Lines, Note, OpenFiles, Rows, complete, drops, of_columns, of_lines, opened
+from .readers import Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
-from .tables import Table, read_batches, read_table
-from .target_data import with_outcomes
+from .tables import read_batches
 
 
-@dataclass(frozen=True, eq=False)
-class ReadDistributions:
+class ReadDistributions(Frozen, eq=False):
     """Forecasts that are read and checked, with what stands beside them."""
 
     y: Any
@@ -97,12 +95,12 @@ def read_distributions(
     InputError
         Its message names the file, the rows and the remedy.
     """
-    return _read(_parts(paths, selection, reading, say), selection, reading, say)
+    return _read(_opened(paths, selection, reading, say))
 
 
-def _parts(
+def _opened(
     paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> list[Partition]:
+) -> OpenFiles:
     """Find and open files."""
     if selection.truth is None and selection.target_data is None:
         raise InputError("which column holds the outcome? Name it with --truth, or its file with --target-data.")
@@ -112,16 +110,11 @@ def _parts(
     return opened(found_files(hub_files(paths, selection.target_data) if hub else paths), selection, reading, say)
 
 
-def _read(
-    parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> ReadDistributions:
+def _read(of: OpenFiles) -> ReadDistributions:
     """Read forecasts and outcomes of files that are open."""
-    selection = dated(selection, parts[0].source, say)
-    hub = selection.form == "hub"
-    rows = hub_rows(parts, selection, reading) if hub else _of_table(parts, selection, reading, say)
-    if selection.target_data is not None:
-        rows, selection = with_outcomes(rows, selection, reading)
-    return _finished(rows, selection)
+    of = of.dated()
+    rows = of_lines(hub_lines(of), of.reading) if of.selection.form == "hub" else _of_table(of)
+    return _finished(*(with_outcomes(rows, of) if of.selection.target_data is not None else (rows, of.selection)))
 
 
 def count_distributions(
@@ -153,7 +146,7 @@ def count_distributions(
     InputError
         As `read_distributions`; for a hub and another engine than "local".
     """
-    parts, hub = _parts(paths, selection, reading, say), selection.form == "hub"
+    parts, hub = _opened(paths, selection, reading, say).parts, selection.form == "hub"
     if engine.name != "local" and selection.target_data is not None:  # which workers may not run beside
         selection = replace(selection, target_data=str(Path(selection.target_data).absolute()))
     work: Work[tuple[DistributionTally, list[str]]] = Work(
@@ -179,7 +172,7 @@ def _counted(
     selection: PredictiveSelection, reading: FileReading, metrics: Sequence[str], *parts: Partition
 ) -> tuple[DistributionTally, list[str]]:
     said, tallies, left_out = list[str](), list[DistributionTally](), 0
-    for read, lost in _batches(parts, selection, reading, said.append):
+    for read, lost in _batches(OpenFiles(parts, selection, reading, said.append)):
         left_out += lost
         if read is not None:
             said += [sentence for _, sentence in read.notes] + [_DEPENDENT] * (read.issued is not None)
@@ -193,83 +186,62 @@ def _counted(
 _DEPENDENT = "forecasts may depend on one another where their times overlap; a tally counts their rows as independent"
 
 
-def _batches(
-    parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> Iterator[tuple[ReadDistributions | None, int]]:
+def _batches(of: OpenFiles) -> Iterator[tuple[ReadDistributions | None, int]]:
     """Read wide tables batch by batch, and say how many rows were left out of each; others, or with dates, together."""
-    selection = dated(selection, parts[0].source, say)
-    form = None if selection.form == "hub" or selection.issued or selection.target_data else _form(parts, selection)
+    of = of.dated()
+    selection, reading = of.selection, of.reading
+    form = None if selection.form == "hub" or selection.issued or selection.target_data else _form(of)
     if not isinstance(form, Wide):
-        yield _read(parts, selection, reading, say), 0
+        yield _read(of), 0
         return
-    if form.said:
-        say(form.said)
-    for table in read_batches(
-        parts, _wanted(form, selection, parts[0].source), selection.where, reading, drops(reading)
-    ):
+    for table in read_batches(of.parts, _wanted(form, of), selection.where, reading, drops(reading)):
         whole = complete(table, reading)
         try:
             some = _finished(of_columns(table[whole], form, reading), selection) if whole.any() else None
         except InputError:
-            _read(parts, selection, reading, list[str]().append)  # which refuses the same, by numbers of all rows
+            _read(replace(of, say=list[str]().append))  # which refuses the same, by numbers of all rows
             raise
         yield some, int(np.count_nonzero(~whole))
 
 
-def dated(selection: PredictiveSelection, file: Source, say: Callable[[str], None]) -> PredictiveSelection:
-    """Take the dates of issue and target from columns of the usual names, where both are there and neither is named."""
-    if selection.issued is not None or selection.target_date is not None:
-        return selection
-    issued, target = (next((name for name in usual if name in file.names), None) for usual in (ISSUED, TARGET_DATE))
-    if issued is None or target is None:
-        return selection
-    say(f"forecasts issued on {issued!r} for {target!r}")
-    return replace(selection, issued=issued, target_date=target)
-
-
-def _of_table(
-    parts: Sequence[Partition], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> Rows:
+def _of_table(of: OpenFiles) -> Rows:
     """Read forecasts of a wide or a long table."""
-    form = _form(parts, selection)
+    form, reading = _form(of), of.reading
     if isinstance(form, Long):
-        table, keys = long_table(parts, form, selection, reading)
-        return of_lines(table, form, keys, reading)
-    if form.said:
-        say(form.said)
-    wanted = _wanted(form, selection, parts[0].source)
-    return of_columns(read_table(parts, wanted, selection.where, reading, drops(reading)), form, reading)
+        return of_lines(long_lines(of, form), reading)
+    return of_columns(of.table(_wanted(form, of), drops(reading)), form, reading)
 
 
-def _form(parts: Sequence[Partition], selection: PredictiveSelection) -> Wide | Long:
+def _form(of: OpenFiles) -> Wide | Long:
     """Find the columns of the forecasts, none of which may be that of the outcome."""
-    with named(parts[0].name):
-        form = form_of(selection, parts[0].source)
+    selection = of.selection
+    with named(of.parts[0].name):
+        form = form_of(selection, of.source)
         of_forecasts = (form.place, form.value) if isinstance(form, Long) else form.columns
         if selection.form != "pit" and selection.target_data is None and selection.truth in of_forecasts:
             raise InputError(
                 f"--truth {selection.truth}: this column is one of the forecasts. Name that of the outcome, or its file"
                 " with --target-data."
             )
+    if isinstance(form, Wide) and form.said:
+        of.say(form.said)
     return form
 
 
-def _wanted(form: Wide, selection: PredictiveSelection, file: Source) -> Wanted:
+def _wanted(form: Wide, of: OpenFiles) -> Wanted:
     """Say which columns of a wide table are read."""
-    beside = [*selection.beside(file), *selection.on]
-    return Wanted([form.columns] if form.columns else [], selection.of_rows, beside)
+    beside = [*of.selection.beside(of.source), *of.selection.on]
+    return Wanted([form.columns] if form.columns else [], of.selection.of_rows, beside)
 
 
-def long_table(
-    parts: Sequence[Partition], form: Long, selection: PredictiveSelection, reading: FileReading
-) -> tuple[Table, list[str]]:
+def long_lines(of: OpenFiles, form: Long) -> Lines:
     """Read the lines of a long table, and which columns tell its forecasts apart."""
-    file, numbers = parts[0].source, selection.of_rows
+    selection, file, numbers = of.selection, of.source, of.selection.of_rows
     taken = {form.place, form.value, *numbers, *file.inside}
     keys = list(selection.on) or [name for name in file.names if name not in taken]
     places, ids = ([form.place], []) if selection.form == "quantiles" else ([], [form.place])
     wanted = Wanted([], [*places, form.value, *numbers], [*keys, *selection.beside(file), *ids])
-    return read_table(parts, wanted, selection.where, reading), keys
+    return Lines(of.table(wanted), form, keys, selection.form)
 
 
 def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:

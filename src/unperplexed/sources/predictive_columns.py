@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field
+from .._lib.dataclasses import Frozen, field
 from .._lib.errors import InputError, listed
 from .._lib.typing import AnyFloats
 from ..forecasts.distributions.distribution import Distribution
@@ -34,8 +34,7 @@ _DIGITS = 12
 """Decimals of a level, so that the ends of an 80% interval are 0.1 and 0.9."""
 
 
-@dataclass(frozen=True)
-class PredictiveSelection:
+class PredictiveSelection(Frozen):
     """Which columns hold what."""
 
     form: str

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
-from .._lib.errors import InputError
+from .._lib.dataclasses import Frozen, field, replace
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
-from .._lib.typing import AnyFloats, Bools, Floats
+from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
 from .file_reading import FileReading, Partition, named
-from .lines import LineRows
-from .predictive_columns import Long, PredictiveSelection, Wide
+from .predictive_columns import ISSUED, TARGET_DATE, Long, PredictiveSelection, Wide
+from .readers import Source, Wanted
 from .readers.formats import File, open_source
-from .tables import Table, picked
+from .tables import Table, read_table
 
 _TOLD_APART = "Remove it, or name columns that tell forecasts apart (--on)."
 
@@ -32,15 +32,10 @@ MakeOfLevels = Callable[[Floats, AnyFloats, Floats], Predictive]
 """Makes forecasts of levels, the values at them, and outcomes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """One row for each forecast, on the way from files to forecasts."""
+class Rows(Table, eq=False):
+    """One row for each forecast, on the way from files to forecasts; numbers are outcomes, weights and limits."""
 
-    matrix: AnyFloats
     make: Make
-    numbers: Mapping[str, Floats]
-    """Outcomes, weights and limits by column."""
-    frame: pl.DataFrame
     notes: Sequence[Note] = ()
     labels: Sequence[str] = ()
     """Categories, the lowest first, whose numbers the outcomes are; empty of other forecasts."""
@@ -53,21 +48,74 @@ class Rows:
         said = f"{number_of(out, 'forecast')} of {len(kept):,} left out: {reason}"
         if out == len(kept):
             raise InputError(f"{said}. None is left.")
-        numbers = {name: column[kept] for name, column in self.numbers.items()}
-        notes = [*self.notes, (out, f"{said}.")]
-        return replace(self, matrix=self.matrix[kept], numbers=numbers, frame=picked(self.frame, kept), notes=notes)
+        return replace(self[kept], notes=[*self.notes, (out, f"{said}.")])
+
+
+def _samples(values: AnyFloats, _: Floats) -> Predictive:
+    return Samples(values)
+
+
+def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
+    return Quantiles(levels, values)
+
+
+class Lines(Frozen, eq=False):
+    """A long table: each line is a level or a member of a forecast."""
+
+    table: Table
+    form: Long
+    keys: Sequence[str]
+    """Columns that tell forecasts apart."""
+    kind: str
+    """What lines hold: quantiles, samples, or an output type of a hub."""
+    make: MakeOfLevels = _quantiles
+    labels: Sequence[str] = ()
+    """Categories of ordered classes, the lowest first."""
+    others: Mapping[str, int] = field(default_factory=dict)
+    """How many lines there are of each other output type."""
+    notes: Sequence[Note] = ()
+
+
+class OpenFiles(Frozen):
+    """Files that are open, what their columns hold, and how they are read."""
+
+    parts: Sequence[Partition]
+    selection: PredictiveSelection
+    reading: FileReading
+    say: Callable[[str], None]
+    """Takes each sentence that says what was read off names."""
+
+    @property
+    def source(self) -> Source:
+        """The first of them, whose columns all have."""
+        return self.parts[0].source
+
+    def table(self, wanted: Wanted, drop: bool = False) -> Table:
+        """Read columns of the wanted rows."""
+        return read_table(self.parts, wanted, self.selection.where, self.reading, drop)
+
+    def dated(self) -> OpenFiles:
+        """Take dates of issue and target from columns of the usual names, if neither is named and both are there."""
+        selection, names = self.selection, self.source.names
+        if selection.issued is not None or selection.target_date is not None:
+            return self
+        issued, target = (next((name for name in usual if name in names), None) for usual in (ISSUED, TARGET_DATE))
+        if issued is None or target is None:
+            return self
+        self.say(f"forecasts issued on {issued!r} for {target!r}")
+        return replace(self, selection=replace(selection, issued=issued, target_date=target))
 
 
 def opened(
     files: Sequence[File], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
-) -> list[Partition]:
+) -> OpenFiles:
     """Open files, whose headers are read."""
     parts, written = [], reading.written(selection.mentioned)
     for file in files:
         with named(file.name):
             source = open_source(file, reading.format, written, say)
             parts.append(Partition(file.name, source, file.name, file))
-    return parts
+    return OpenFiles(parts, selection, reading, say)
 
 
 def drops(reading: FileReading) -> bool:
@@ -82,7 +130,7 @@ def missing(column: AnyFloats) -> Bools:
 
 def of_columns(table: Table, form: Wide, reading: FileReading) -> Rows:
     """Make rows of a wide table, of which each has all that it needs."""
-    rows = Rows(table.matrix, lambda matrix, _: form.make(matrix), table.numbers, table.frame)
+    rows = Rows(**vars(table), make=lambda matrix, _: form.make(matrix))
     return rows.only(complete(table, reading), "a number is missing")
 
 
@@ -94,67 +142,134 @@ def complete(table: Table, reading: FileReading) -> Bools:
     return np.asarray(~np.logical_or.reduce([*gone.values()]))
 
 
-def of_lines(
-    table: Table, form: Long, keys: Sequence[str], reading: FileReading, make: MakeOfLevels | None = None
-) -> Rows:
+def of_lines(lines: Lines, reading: FileReading) -> Rows:
     """Make rows of a long table: each line is a level or a member of a forecast.
 
-    Parameters
-    ----------
-    table : Table
-        The lines; places are numbers if they are levels.
-    form : Long
-        The columns of places and values.
-    keys : sequence of str
-        Columns that tell forecasts apart.
-    reading : FileReading
-        Whether lines in which something is missing are left out.
-    make : callable, optional
-        Makes forecasts of levels; by default these are of quantiles.
+    Places are numbers if they are levels, which ``make`` makes forecasts of. Lines in which something is missing are
+    refused, unless they may be dropped.
     """
-    levels = form.place in table.numbers
-    place_missing = np.isnan(table.numbers[form.place]) if levels else table.frame[form.place].is_null().to_numpy()
-    blank = place_missing & np.isnan(table.numbers[form.value])  # outcomes may be listed that have no forecast
-    gone = {form.place: place_missing} | {name: missing(x) for name, x in table.numbers.items() if name != form.place}
+    table, place = lines.table, lines.form.place
+    levels = place in table.numbers
+    place_missing = np.isnan(table.numbers[place]) if levels else table.frame[place].is_null().to_numpy()
+    blank = place_missing & np.isnan(table.numbers[lines.form.value])  # outcomes may be listed that have no forecast
+    gone = {place: place_missing} | {name: missing(x) for name, x in table.numbers.items() if name != place}
     for name, wrong in {} if drops(reading) else gone.items():
         table.refuse(wrong & ~blank, f"column {name!r} has nothing", "--invalid drop leaves such forecasts out.")
-    counts = {"without a forecast": blank, f"without {form.place}": place_missing & ~blank}
+    counts = {"without a forecast": blank, f"without {place}": place_missing & ~blank}
     notes = [(n, f"{number_of(n, 'line')} {what} left out.") for what, x in counts.items() if (n := int(x.sum()))]
     if place_missing.all():
         raise InputError(f"{table.names[0]}: no line has a forecast.")
-    table = table[~place_missing] if place_missing.any() else table
-    rows = _by_forecast(table, form, keys, (make or _quantiles) if levels else None)
+    rows = _by_forecast(replace(lines, table=table[~place_missing] if place_missing.any() else table))
     whole = ~np.logical_or.reduce([missing(rows.matrix), *map(missing, rows.numbers.values())])
     reason = (
         "a level or a number is missing" if levels else "a number is missing, or they have not as many members as most"
     )
-    return replace(rows, notes=notes).only(np.asarray(whole), reason)
+    return replace(rows, notes=[*lines.notes, *notes]).only(np.asarray(whole), reason)
 
 
-def _by_forecast(table: Table, form: Long, keys: Sequence[str], make: MakeOfLevels | None) -> Rows:
-    """Lay levels side by side, or without what makes forecasts of them members."""
-    lines = LineRows.of(table.frame, keys)
-    others = {name: column for name, column in table.numbers.items() if name not in form}
-    beside = [name for name in table.frame.columns if name not in {*keys, form.place}]
+def _by_forecast(of: Lines) -> Rows:
+    """Lay levels side by side, or members, which have no numbers that tell them apart."""
+    table, lines = of.table, LineRows.of(of.table.frame, of.keys)
+    others = {name: column for name, column in table.numbers.items() if name not in of.form}
+    beside = [name for name in table.frame.columns if name not in {*of.keys, of.form.place}]
     checked: dict[str, Floats | pl.Series] = {**others, **{name: table.frame[name] for name in beside}}
     for name, column in checked.items():
         wrong = lines.differing(column)
         table.refuse(wrong, f"column {name!r} has another value than lines of the same forecast before", _TOLD_APART)
-    value = table.numbers[form.value]
-    if make is None:
-        matrix, again = lines.by_member(table.frame[form.place], value)
+    value, place = table.numbers[of.form.value], table.numbers.get(of.form.place)
+    if place is None:
+        matrix, again = lines.by_member(table.frame[of.form.place], value)
         made: Make = _samples
     else:
-        levels, matrix, again = lines.by_level(table.numbers[form.place], value)
-        made = partial(make, levels)
-    table.refuse(again, f"a {'member' if make is None else 'level'} of a forecast for the second time", _TOLD_APART)
-    numbers = {name: column[lines.first] for name, column in others.items()}
-    return Rows(matrix, made, numbers, picked(table.frame.select([*keys, *beside]), lines.first))
+        levels, matrix, again = lines.by_level(place, value)
+        made = partial(of.make, levels)
+    table.refuse(again, f"a {'member' if place is None else 'level'} of a forecast for the second time", _TOLD_APART)
+    kept = replace(table, numbers=others, frame=table.frame.select([*of.keys, *beside]))[lines.first]
+    return Rows(**vars(replace(kept, matrix=matrix)), make=made, labels=of.labels)
 
 
-def _samples(values: AnyFloats, _: Floats) -> Predictive:
-    return Samples(values)
+LEAST_FILLED = 0.25
+"""Share of forecasts and levels of which there must be a line. Where there are fewer, columns vary within forecasts,
+so that almost each line passes for a forecast of its own, and the matrix of all would not fit in memory."""
+
+_RUN = "\nrun"
+"""Name of the column of runs, which no file has."""
 
 
-def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
-    return Quantiles(levels, values)
+class LineRows(Frozen, eq=False):
+    """Which forecast each line belongs to."""
+
+    keys: Sequence[str]
+    """Columns that tell forecasts apart."""
+    of_line: Ints
+    """Number of the forecast, in the order in which they begin."""
+    first: Ints
+    """The first line of each."""
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, keys: Sequence[str]) -> LineRows:
+        """Tell forecasts apart; lines of one that stand together are looked up once."""
+        if not keys:
+            return cls((), np.zeros(frame.height, np.int64), np.zeros(1, np.int64))
+        columns = frame.select(keys)
+        new = columns.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))).to_series().to_numpy().copy()
+        new[:1] = True
+        starts = np.flatnonzero(new)
+        runs = columns[starts].with_row_index(_RUN)
+        first = runs.select(pl.col(_RUN).first().over(keys)).to_series().to_numpy()
+        begins = first == np.arange(len(starts))
+        of_run = (np.cumsum(begins) - 1)[first]
+        return cls(keys, np.repeat(of_run, np.diff(np.append(starts, len(new)))), starts[begins])
+
+    @property
+    def n(self) -> int:
+        """Number of forecasts."""
+        return len(self.first)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Place of each line among those of its forecast, from 0."""
+        order, counts = np.argsort(self.of_line, kind="stable"), np.bincount(self.of_line, minlength=self.n)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return place
+
+    def differing(self, column: Floats | pl.Series) -> Bools:
+        """Say of each line whether it has another value than the first of its forecast."""
+        if isinstance(column, pl.Series):
+            return np.asarray(column.ne_missing(column[self.first][self.of_line]).to_numpy())
+        first = column[self.first][self.of_line]
+        return np.asarray((column != first) & ~(np.isnan(column) & np.isnan(first)))
+
+    def by_level(self, level: Floats, value: Floats) -> tuple[Floats, Floats, Bools]:
+        """The levels, a matrix of values that is NaN where there is no line, and lines met before."""
+        levels = pl.Series(level).unique().sort().to_numpy()
+        n, k = self.n, len(levels)
+        if len(level) < LEAST_FILLED * n * k:
+            raise InputError(self._sparse(len(level), f"{k} different levels"))
+        cell = self.of_line * k + np.searchsorted(levels, level)
+        filled = np.zeros(n * k, dtype=bool)
+        filled[cell] = True
+        matrix = np.full(n * k, np.nan)
+        matrix[cell] = value
+        once = np.count_nonzero(filled) == len(cell)
+        again = np.zeros(len(cell), dtype=bool) if once else ~pl.Series(cell).is_first_distinct().to_numpy()
+        return levels, matrix.reshape(n, k), again
+
+    def by_member(self, member: pl.Series, value: Floats) -> tuple[Floats, Bools]:
+        """Lay members side by side, NaN in forecasts that have another number than most; and lines met before."""
+        counts = np.bincount(self.of_line, minlength=self.n)
+        members = int(np.bincount(counts).argmax())
+        if members < 2:
+            raise InputError(self._sparse(len(value), f"{number_of(member.n_unique(), 'different member')}"))
+        matrix = np.full((self.n, members), np.nan)
+        some = (counts == members)[self.of_line]
+        matrix[self.of_line[some], self.place[some]] = value[some]
+        pairs = pl.DataFrame({"forecast": self.of_line, "member": member})
+        return matrix, ~pairs.to_struct().is_first_distinct().to_numpy()
+
+    def _sparse(self, lines: int, of: str) -> str:
+        return (
+            f"{number_of(lines, 'line')} of {of} are {number_of(self.n, 'forecast')} by {listed(self.keys, 12)}: a"
+            " column among these differs within a forecast. Name those that identify one with --on."
+        )

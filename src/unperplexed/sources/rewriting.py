@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed
 from .._lib.output_files import whole_file
 from .._lib.typing import AnyFloats, Floats
@@ -25,8 +25,7 @@ Change = Callable[[Batch], Floats]
 Progress = Callable[[int, int, int | None], None]
 
 
-@dataclass(frozen=True)
-class ForecastFile:
+class ForecastFile(Frozen):
     """A file of forecasts without outcomes, to be written anew."""
 
     file: File

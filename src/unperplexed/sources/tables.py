@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 import polars as pl
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from .columns import check_column
@@ -17,8 +18,7 @@ from .readers.numbers import refuse_text
 from .row_filter import RowFilter, key_column
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+class Table(Frozen, eq=False):
     """Wanted rows of files; numbers are NaN where they are missing."""
 
     matrix: AnyFloats
@@ -38,7 +38,7 @@ class Table:
         """Number of rows."""
         return len(self.row)
 
-    def __getitem__(self, rows: Bools | Ints) -> Table:
+    def __getitem__(self, rows: Bools | Ints) -> Self:
         """Some rows."""
         return replace(
             self,

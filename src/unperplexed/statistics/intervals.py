@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError, check_seed, is_whole
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
 from .matrices import product
@@ -36,7 +36,6 @@ class Metric(NamedTuple):
 Metric.__getattr__ = ByValue.__getattr__  # type: ignore[attr-defined]  # other names are told ours
 
 
-@dataclass(frozen=True)
 class Band(ReadOnlyArrays):
     """Limits of a curve of measured over reported probability, each point by itself."""
 
@@ -45,8 +44,7 @@ class Band(ReadOnlyArrays):
     high: Floats
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Frozen):
     """Confidence level and bootstrap settings."""
 
     confidence: float = 0.95
@@ -95,8 +93,7 @@ FEWEST_STRETCHES = 20
 """Fewer clusters tell little of how rows depend on one another."""
 
 
-@dataclass(frozen=True)
-class Dependence:
+class Dependence(Frozen):
     """Which rows may depend on one another: none, those of a cluster, or those up to ``lag`` places apart."""
 
     clusters: Ints | None = None

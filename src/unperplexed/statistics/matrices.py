@@ -10,7 +10,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Bools, Floats
 
 _OF_VECTORS, _OF_MATRICES = 9_000, 250_000
@@ -102,8 +102,7 @@ def definite(matrix: Floats) -> Floats:
     return np.asarray(matrix)
 
 
-@dataclass(frozen=True, eq=False)
-class Factored:
+class Factored(Frozen, eq=False):
     """A positive definite matrix, factored once: what SciPy has for it takes longer to load than most fits take."""
 
     matrix: Floats

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import check_indexes, floats
-from .._lib.dataclasses import dataclass
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import ByValue, Floats, Ints
 from .matrices import product
@@ -491,7 +490,6 @@ def log_spread(decisiveness: Floats, robustness: Floats) -> Floats:
         return np.asarray(decisiveness + np.log(np.where(apart < EQUAL, 0.0, apart)))
 
 
-@dataclass(frozen=True)
 class Averages(ByValue):
     """The three headline means of one set of probabilities. Larger is better."""
 

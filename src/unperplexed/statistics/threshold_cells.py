@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import AnyFloats, Floats, Ints
 from .intervals import LEAST_WORTH
 from .means import effective_number, t_quantile
@@ -22,8 +22,7 @@ _ROUNDING = 2.0**-45
 """Standard errors below this share of the values are those of rows that all have the same value."""
 
 
-@dataclass(frozen=True, eq=False)
-class ThresholdCells:
+class ThresholdCells(Frozen, eq=False):
     """Weights of the four kinds of rows at each threshold, and what the standard errors of their means need."""
 
     shares: Floats

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block
 from ..kernels.rows import DistinctValues, Grid
@@ -21,8 +21,7 @@ from .class_tables import ClassPairs
 from .tables import Cells, Pairs, PairTable, Points, points_of, without_last_digits
 
 
-@dataclass(frozen=True)
-class BinaryRows:
+class BinaryRows(Frozen):
     """Rows by the probability of the positive class: those with a negative and those with a positive outcome.
 
     In both tables all rows count as happened: of each value or cell their weights, squared weights and moments.
@@ -102,8 +101,7 @@ class ByOutcome(NamedTuple):
     """The same of squared weights."""
 
 
-@dataclass(frozen=True)
-class BinaryColumns:
+class BinaryColumns(Frozen):
     """Rows of two classes by the probability of the positive one, in increasing order."""
 
     rows: BinaryRows

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen, dataclass
 from .._lib.errors import InputError
 from .._lib.typing import AnyFloats, Codes, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
@@ -106,8 +106,7 @@ def length(classes: int, clustered: bool = False, by_outcome: bool = True) -> in
     return max(int(at.place.stop) for at in layout(classes, clustered, by_outcome).values())
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSums:
+class ClassSums(Frozen, eq=False):
     """Sums of fixed size, one after the other as in `layout`."""
 
     classes: int

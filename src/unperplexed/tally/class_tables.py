@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, fields
+from .._lib.dataclasses import fields
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.rows import COARSE, COARSE_CELLS, Rows, crowded
 from .tables import Cells, Keyed, Pairs, PairTable, Points, points_of, pooled, same_value, without_last_digits
@@ -27,7 +27,6 @@ def paired(group: Ints | Floats, value: Floats) -> NDArray[np.complex128]:
     return key
 
 
-@dataclass(frozen=True)
 class ClassPairTable(PairTable):
     """Counts of pairs by group and probability, by `paired` keys."""
 
@@ -61,7 +60,6 @@ class ClassPairTable(PairTable):
         return self.values
 
 
-@dataclass(frozen=True)
 class ClassPairCells(Cells):
     """Counts of pairs by COARSE_CELLS * group + cell. Places of what happened go from where the cell begins."""
 
@@ -139,7 +137,6 @@ def only_class(table: ClassPairCounts, group: int) -> ClassPairCounts:
     return table.only(slice(*np.searchsorted(table.key, keys)))
 
 
-@dataclass(frozen=True)
 class Coarse(Keyed):
     """Counts of pairs by COARSE_CELLS * group + cell, and nothing more."""
 

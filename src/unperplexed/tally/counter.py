@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import as_array
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, is_whole, rows_text
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts, Notes, complements
@@ -41,8 +41,7 @@ ROOM = 1 << 16
 """So many probabilities are kept, of whole rows."""
 
 
-@dataclass(frozen=True)
-class RowSample:
+class RowSample(Frozen):
     """Distinct rows by their hash, in increasing order."""
 
     key: Ints

@@ -16,27 +16,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from functools import cache, reduce
-from operator import add
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, is_whole
 from .._lib.formatting import number_of
-from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue, Floats, Ints
-from ..forecasts.distributions.observed import Observed, observed
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import crossing
 from ..forecasts.distributions.pit import PIT
 from ..forecasts.distributions.pit_rows import BARS, COVERED, PitRows
-from ..forecasts.distributions.predictive import Predictive
-from ..kernels.exact_sum import UNIT_BITS, ExactSum, exact_sum
-from ..report.result import Result
+from ..forecasts.distributions.predictive import Observed, Predictive, observed
+from ..kernels.exact_sum import UNIT_BITS, exact_sum
 from ..scores.distributions.rules import (
     DISTRIBUTION_SCORES,
     DistributionScore,
@@ -46,9 +40,10 @@ from ..scores.distributions.rules import (
 from ..statistics.intervals import UncertainMean
 from ..statistics.means import checked_weights
 from ..statistics.normal_scores import cell_means, information_of, numbered
+from .counter import NO_SUMS, ScoreSums, added
 from .sections import MOST_WHOLE, Sections, require
-from .serialization import DISTRIBUTIONS, file_bytes, sum_of, sums_text
-from .tags import Tags
+from .serialization import DISTRIBUTIONS, file_bytes, sums_of, sums_text
+from .tags import Tagged, Tags
 
 MOST_CELLS = 1 << 14
 """Cells that are kept, but for spreads that range over hundreds of powers of two."""
@@ -127,8 +122,7 @@ class Cells(NamedTuple):
 NO_CELLS = Cells(0, np.zeros((N_KEYS, 0), dtype=np.int64), np.zeros((N_SUMS, 0), dtype=np.int64))
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(Frozen):
     """Normal scores by which outcomes are told apart: the ends of a form's own cells, or a fixed grid."""
 
     own: tuple[float, ...] | None
@@ -337,17 +331,11 @@ _MOST_ROWS = 1 << 30
 
 _OPTIONS = ("metrics", "sample_weight", "censored", "invalid")
 
-Sums = tuple[ExactSum, ExactSum, ExactSum]
-"""Of values times weights, of these times weights, and of the squares of the first."""
-
-NO_SUMS: Sums = (ExactSum(), ExactSum(), ExactSum())
-
 _MOST_CELLS = 1 << 20
 """Cells of a file, whatever it says."""
 
 
-@dataclass(frozen=True)
-class DistributionTally(ByValue, Result):
+class DistributionTally(ByValue, Tagged):
     """Counts of like forecasts and outcomes of a number: all that an assessment needs, in little space.
 
     Made by `Tally.of` from `Quantiles`, `Samples`, `Distribution` or `PIT`; ``assess(tally)`` assesses it. ``a + b`` is
@@ -384,8 +372,8 @@ class DistributionTally(ByValue, Result):
     """Number of rows without an outcome, or with an incomplete forecast."""
     bounds: tuple[float, ...] = ()
     """Least and largest predicted median, and spread; () of PIT values."""
-    weights: Sums = NO_SUMS
-    scores: Mapping[str, Sums] = field(default_factory=dict)
+    weights: ScoreSums = NO_SUMS
+    scores: Mapping[str, ScoreSums] = field(default_factory=dict)
     tags: Tags = Tags()
     cells: Cells = NO_CELLS
     """Cells of like rows."""
@@ -463,12 +451,6 @@ class DistributionTally(ByValue, Result):
         lost = f"{number_of(self.left_out, 'row')} without an outcome or with an incomplete forecast: left out."
         return (*([lost] if self.left_out else []), *([crossing(self.crossed)] if self.crossed else []))
 
-    def tagged(
-        self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None
-    ) -> DistributionTally:
-        """Give the same tally with tags, as `Tally.tagged` does."""
-        return replace(self, tags=self.tags.having(name, model, period))
-
     @classmethod
     def merged(cls, tallies: Sequence[DistributionTally], *, mixed: bool = False) -> DistributionTally:
         """Add up tallies, as `Tally.merged` does."""
@@ -486,8 +468,8 @@ class DistributionTally(ByValue, Result):
             crossed=sum(each.crossed for each in tallies),
             left_out=sum(each.left_out for each in tallies),
             bounds=tuple(of(x) for of, x in zip((min, max, min, max), zip(*ends, strict=True), strict=False)),
-            weights=_added([each.weights for each in some]),
-            scores={name: _added([each.scores[name] for each in some]) for name in names},
+            weights=reduce(added, (each.weights for each in some)),
+            scores={name: reduce(added, (each.scores[name] for each in some)) for name in names},
             tags=reduce(lambda a, b: a.plus(b, mixed), (each.tags for each in some)),
             cells=together([each.cells for each in tallies], Places(first.own)),
         )
@@ -520,10 +502,6 @@ class DistributionTally(ByValue, Result):
         }
         return file_bytes(DISTRIBUTIONS, header, {f"cells/{k}": column for k, column in enumerate(cells)})
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the tally to a file, whole or not at all; `Tally.load` reads it."""
-        write_whole(check_output(Path(path)), self.to_bytes())
-
     def summary(self) -> dict[str, Any]:
         """Give what the tally holds, but for the cells, as plain values."""
         scores = {name: self.score(name) for name in self.scores}
@@ -555,14 +533,9 @@ def tally_of(sections: Sections) -> DistributionTally:
     require(table.dtype == np.int64, "cells are of another type")
     cells, places = Cells(header["grid"], table[:N_KEYS], table[N_KEYS:]), Places(None if own is None else tuple(own))
     check(cells, places)
-    texts = {"": header["weights"], **header["scores"]}
-    (_, weights), *scores = [(name, _read_sums(*each)) for name, each in texts.items()]
+    weights, scores = sums_of(header["weights"]), {name: sums_of(each) for name, each in header["scores"].items()}
     plain = (form, places.own, tuple(information), weighted, crossed, left_out, tuple(bounds))
-    return DistributionTally(*plain, weights, dict(scores), Tags.of_file(header["tags"]), cells)
-
-
-def _read_sums(one: Any, two: Any, three: Any) -> Sums:
-    return sum_of(*one), sum_of(*two), sum_of(*three)
+    return DistributionTally(*plain, weights, scores, Tags.of_file(header["tags"]), cells)
 
 
 def _order(score: DistributionScore) -> tuple[int, str]:
@@ -570,15 +543,10 @@ def _order(score: DistributionScore) -> tuple[int, str]:
     return known.index(score.name) if score.name in known else len(known), score.name
 
 
-def _sums(values: Floats, weight: Floats) -> Sums:
+def _sums(values: Floats, weight: Floats) -> ScoreSums:
     some = weight > 0
     values, weight = values[some] * weight[some], weight[some]
     return exact_sum(values), exact_sum(values * weight), exact_sum(values * values, bits=20, limbs=4)
-
-
-def _added(sums: Sequence[Sums]) -> Sums:
-    one, two, three = (reduce(add, each) for each in zip(*sums, strict=True))
-    return one, two, three
 
 
 def _bounds(rows: PitRows) -> tuple[float, ...]:

@@ -40,7 +40,7 @@ from ..kernels.rows import COARSE_CELLS
 from .binary import BinaryRows
 from .class_sums import MOST_CLASSES, ClassSums, length
 from .class_tables import ClassPairTable, Coarse
-from .counter import ROOM, RowSample
+from .counter import ROOM, RowSample, ScoreSums
 from .sections import (
     MOST_LABEL_BYTES,
     MOST_LABELS,
@@ -120,7 +120,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
 
 
 def sums_text(sums: Sequence[ExactSum]) -> list[list[str]]:
-    """Give sums as texts, of which `sum_of` reads each."""
+    """Give sums as texts, which `sums_of` reads."""
     return [[str(each.units), repr(each.rest)] for each in sums]
 
 
@@ -295,8 +295,14 @@ def _labels(text: bytes) -> tuple[Label | None, ...]:
     return tuple(map(_label, json.loads(text.decode("utf-8", "surrogatepass"))))
 
 
-def sum_of(units: Any, rest: Any) -> ExactSum:
-    """Read a sum from its texts."""
+def sums_of(texts: Any) -> ScoreSums:
+    """Read the sums of a score from their texts."""
+    require(len(texts) == 3, "a score has three sums")
+    one, two, three = (_sum_of(*each) for each in texts)
+    return one, two, three
+
+
+def _sum_of(units: Any, rest: Any) -> ExactSum:
     require(isinstance(units, str) and isinstance(rest, str) and not np.isnan(float(rest)), "a score has no sum")
     return ExactSum(int(units), float(rest))
 
@@ -336,8 +342,7 @@ def _state(sections: Sections) -> dict[str, Any]:
     require(len(state["labels"]) == n_classes, f"{len(state['labels'])} labels for {n_classes} classes")
     kind, highest = (PairTable, 1) if state["exact"] else (Cells, cells - 1)
     room = min(state["n_rows"] * n_classes, state["exact_limit"] if state["exact"] else cells)
-    scores = {name: tuple(sum_of(*pair) for pair in sums) for name, sums in header["scores"].items()}
-    require(all(len(sums) == 3 for sums in scores.values()), "a score has three sums")
+    scores = {name: sums_of(sums) for name, sums in header["scores"].items()}
     require(n_classes == 2 or not state["one_column"], "one column is of two classes")
     rows = _row_sample(sections, state["n_weighing"], n_classes) if _flag(header["row_sample"]) else None
     parts = header["parts"]

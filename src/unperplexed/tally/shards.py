@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..forecasts.group_keys import N_SHARDS
 from ..kernels.rows import Rows
@@ -27,7 +27,6 @@ MAY_MISS = ("surprises", "diagnosis")
 """One of two tallies that add up may be without these; then the sum is."""
 
 
-@dataclass(frozen=True)
 class ShardRows(Keyed):
     """Sums over the rows of each shard."""
 
@@ -37,7 +36,6 @@ class ShardRows(Keyed):
     """Weight of the rows whose top class happened, split among ties."""
 
 
-@dataclass(frozen=True)
 class ShardScores(Keyed):
     """Sums of one score over the rows of each shard, in two limbs: 2**-16 of the first and 2**-42 of the second."""
 
@@ -50,8 +48,7 @@ class ShardScores(Keyed):
         return np.asarray(self.coarse * 2.0**-_COARSE_BITS + self.fine * 2.0**-_FINE_BITS)
 
 
-@dataclass(frozen=True)
-class Shards:
+class Shards(Frozen):
     """N_SHARDS random parts of the rows, for intervals that keep the pairs of a row or a group together."""
 
     rows: ShardRows

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice
 from .._lib.serialize import plain_values
 from .._lib.typing import Ints
@@ -68,8 +68,7 @@ _ROUNDING = 2.0**-50
 """Variances below this share of their squares are the rounding of these."""
 
 
-@dataclass(frozen=True, eq=False)
-class TallyState:
+class TallyState(Frozen, eq=False):
     """The counts of a `Tally`, and what is read from them."""
 
     exact_limit: int = EXACT_LIMIT

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.dataclasses import dataclass, fields, replace
+from .._lib.dataclasses import fields, replace
 from .._lib.typing import AnyFloats, Codes, Floats, Ints, ReadOnlyArrays
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label
@@ -39,7 +39,6 @@ class Surprise(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True)
 class SurpriseTable(ReadOnlyArrays):
     """The rows whose outcomes were assigned the lowest probabilities, the lowest first: at most twenty."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import run_starts
-from .._lib.dataclasses import dataclass, fields, is_dataclass
+from .._lib.dataclasses import Frozen, fields, is_dataclass
 from .._lib.typing import AnyFloats, Floats, Ints
 from ..kernels.compiled import kernel as _kernel
 from ..kernels.rows import HALF_BITS, CellTotals, CoarseGrid, DistinctValues, Grid, Rows, moments
@@ -39,8 +39,7 @@ class Points(NamedTuple):
     """Which entry of the pairs each point belongs to."""
 
 
-@dataclass(frozen=True)
-class Keyed:
+class Keyed(Frozen):
     """Columns by key, which add up: entries with the same key are summed, ``low`` and ``high`` are kept."""
 
     key: NDArray[Any]
@@ -114,7 +113,6 @@ class Keyed:
         return kind(key, *(sum_of[same[name]] for name in names))
 
 
-@dataclass(frozen=True)
 class PairTable(Keyed):
     """Counts of pairs by key: by the probability itself."""
 
@@ -139,7 +137,6 @@ class PairTable(Keyed):
         return Cells(key, self.total, self.happened, self.squared, *moments(place, self.happened), low, high)
 
 
-@dataclass(frozen=True)
 class Cells(PairTable):
     """Counts of pairs by the code of their cell, and where in it those lie that happened.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
 
-from .._lib.dataclasses import dataclass, replace
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
+from .._lib.output_files import check_output, write_whole
+from ..report.result import Result
 from .periods import check_period, joined, shared
 
 LONGEST, MOST = 200, 10_000
@@ -15,8 +20,7 @@ LONGEST, MOST = 200, 10_000
 UNKNOWN = ("",)
 
 
-@dataclass(frozen=True)
-class Tags:
+class Tags(Frozen):
     """Data sets, models and periods of the rows of a tally; "" stands for rows of which it is not known."""
 
     names: tuple[str, ...] = UNKNOWN
@@ -142,3 +146,53 @@ def _checked(kind: str, text: str) -> str:
 
 def _is_tag(text: Any) -> bool:
     return isinstance(text, str) and len(text) <= LONGEST and text.isprintable() and text == text.strip()
+
+
+class Tagged(Result):
+    """A tally that says what it is about, and can be saved."""
+
+    tags: Tags
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Give the tally as bytes."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the tally to a file, whole or not at all."""
+        write_whole(check_output(Path(path)), self.to_bytes())
+
+    def tagged(
+        self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None
+    ) -> Self:
+        """Give the same tally with tags, by which tallies that do not belong together are told apart.
+
+        Tallies of different data or models, or of periods that overlap, do not add up, unless `merged` lets them. Those
+        without a tag add up with all others.
+
+        Parameters
+        ----------
+        name : str, optional
+            The data set or task, such as "churn, Europe". "" takes the tag away, as for all three.
+        model : str, optional
+            The model that made the forecasts, with its version.
+        period : str or iterable of str, optional
+            A day, ISO week, month, quarter, year ("2026-03-01", "2026-W10", "2026-03", "2026-Q1", "2026"), a span of
+            them ("2026-03-01/2026-04-15"), or any other name of a period. Days that touch become one span.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        InputError
+            For a tag that is longer than a line of 200 characters, and for days that are not in the calendar.
+
+        Examples
+        --------
+        >>> from unperplexed import Tally
+        >>> days = [Tally.of([1, 0], [0.8, 0.3]).tagged(model="v7", period=day) for day in ("2026-02-28", "2026-03-01")]
+        >>> sum(days).tags.periods
+        ('2026-02-28/2026-03-01',)
+        """
+        return replace(self, tags=self.tags.having(name, model, period))  # type: ignore[type-var]

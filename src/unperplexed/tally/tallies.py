@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.arrays import check_indexes
-from .._lib.dataclasses import dataclass, field, replace
+from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_whole
 from .._lib.formatting import number_of
 from .._lib.typing import Codes, Floats, Ints
@@ -32,7 +32,6 @@ _WAITING, _WAITING_EACH = 1 << 22, 1024
 """Probabilities that wait at most, and for each group if that is more: a tally takes several times their memory."""
 
 
-@dataclass(frozen=True)
 class GroupedRows(Keyed):
     """Rows group after group, whose key is the group's place; those of one by the probability of the outcome."""
 
@@ -187,8 +186,7 @@ MOST_GROUPS = 200_000
 """More groups than these are taken for a mistake, such as to group by the number of the row."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tallies(Mapping[Key, Tally]):
+class Tallies(Mapping[Key, Tally], Frozen, eq=False):
     """A mapping from each group to the tally of its rows.
 
     A group is named by a tuple, its values in the columns ``by``; a single value will do to look it up by one column.

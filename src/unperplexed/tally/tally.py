@@ -13,16 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeGuard, Unpack, overload
 
-from .._lib.dataclasses import dataclass, fields, replace
+from .._lib.dataclasses import fields
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
-from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import DEFAULTS as READING
 from ..forecasts.reading import RowReading, is_predictive, reads, some_of
-from ..report.result import Result
 from ..scores.rules import scores_kept
 from .class_sums import DIAGNOSED_UNASKED
 from .counter import NO_SUMS, BlockCounter, counters_of, digits_of_counts, jobs_of
@@ -42,6 +40,7 @@ from .state import (
     summed,
 )
 from .tables import Cells, Pairs
+from .tags import Tagged
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
@@ -82,8 +81,7 @@ DEFAULTS: dict[str, Any] = {
 """Of options that are None unless they are given, but for these."""
 
 
-@dataclass(frozen=True)
-class Tally(ByValue, TallyState, Result):
+class Tally(ByValue, TallyState, Tagged):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 
     Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
@@ -338,10 +336,6 @@ class Tally(ByValue, TallyState, Result):
         """Compare tallies as bytes; without weights these are the same however they were added up."""
         return tally_bytes(self._state(), limited=False)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the tally to a file, whole or not at all."""
-        write_whole(check_output(Path(path)), self.to_bytes())
-
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tally | DistributionTally:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason.
@@ -356,42 +350,6 @@ class Tally(ByValue, TallyState, Result):
         except OSError as error:
             reason = (error.strerror or str(error)).rstrip(".")
             raise InputError(f"{path}: cannot be read: {reason}. A tally is read from a regular file.") from None
-
-    def tagged(
-        self, *, name: str | None = None, model: str | None = None, period: str | Iterable[str] | None = None
-    ) -> Tally:
-        """Give the same tally with tags, by which tallies that do not belong together are told apart.
-
-        Tallies of different data or models, or of periods that overlap, do not add up, unless `merged` lets them. Those
-        without a tag add up with all others.
-
-        Parameters
-        ----------
-        name : str, optional
-            The data set or task, such as "churn, Europe". "" takes the tag away, as for all three.
-        model : str, optional
-            The model that made the forecasts, with its version.
-        period : str or iterable of str, optional
-            A day, ISO week, month, quarter, year ("2026-03-01", "2026-W10", "2026-03", "2026-Q1", "2026"), a span of
-            them ("2026-03-01/2026-04-15"), or any other name of a period. Days that touch become one span.
-
-        Returns
-        -------
-        Tally
-
-        Raises
-        ------
-        InputError
-            For a tag that is longer than a line of 200 characters, and for days that are not in the calendar.
-
-        Examples
-        --------
-        >>> from unperplexed import Tally
-        >>> days = [Tally.of([1, 0], [0.8, 0.3]).tagged(model="v7", period=day) for day in ("2026-02-28", "2026-03-01")]
-        >>> sum(days).tags.periods
-        ('2026-02-28/2026-03-01',)
-        """
-        return replace(self, tags=self.tags.having(name, model, period))
 
     @overload
     @classmethod

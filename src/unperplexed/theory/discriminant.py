@@ -11,20 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from .._lib.arrays import floats
-from .._lib.dataclasses import dataclass
-from .._lib.errors import InputError, is_number, missing, rows_text
+from .._lib.dataclasses import Frozen
+from .._lib.errors import InputError, is_number, needed, rows_text
 from .._lib.typing import Bools, Floats, Ints
 from ..statistics.means import checked_weights
 from .distributions.gaussian import MultivariateCoupledGaussian
 from .information import SUM_TOLERANCE
 
-try:
+with needed("CoupledDiscriminantAnalysis", "scikit-learn 1.6 or later", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.model_selection import check_cv
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as error:
-    raise missing("CoupledDiscriminantAnalysis", "scikit-learn 1.6 or later", "sklearn") from error
 
 COUPLINGS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Default couplings of ``coupling="cv"``: from the normal to half a degree of freedom."""
@@ -350,8 +348,7 @@ _SINGULAR = 1e-10
 others leaves about 1e-14."""
 
 
-@dataclass(frozen=True)
-class FeatureRows:
+class FeatureRows(Frozen):
     """Features, class numbers and positive weights."""
 
     x: Floats
@@ -363,8 +360,7 @@ class FeatureRows:
         return FeatureRows(self.x[which], self.codes[which], self.weights[which])
 
 
-@dataclass(frozen=True)
-class ShapeEstimator:
+class ShapeEstimator(Frozen):
     """How the locations and shape matrices of classes follow from their rows."""
 
     labels: list[Any]

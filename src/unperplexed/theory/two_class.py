@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.arrays import floats
-from .._lib.dataclasses import dataclass
+from .._lib.dataclasses import Frozen
 from .._lib.elementary import expit, log_expit, logit
 from .._lib.errors import InputError, check_choice, check_whole, is_number
 from .._lib.typing import ByValue, Floats, Ints, ReadOnlyArrays
@@ -32,8 +32,7 @@ _CURVE = (np.arange(250) + 0.5) / 250
 """Quantiles of each class at whose log odds the ROC curve is computed."""
 
 
-@dataclass(frozen=True)
-class TwoClassModel:
+class TwoClassModel(Frozen):
     """Two classes on a line: how data arise, and what a forecaster believes who reports posterior probabilities.
 
     Because the truth is known, every figure is exact: what is reported, what it should have been and how often it
@@ -463,7 +462,6 @@ def _tail(unit: float, reach: float) -> tuple[Floats, Floats]:
 ExactView = Literal["all-classes", "each-class"]
 
 
-@dataclass(frozen=True)
 class ClassParameters(ByValue):
     """One class of a `TwoClassModel`: a coupled Gaussian likelihood and a factor on it.
 
@@ -505,7 +503,6 @@ class ClassParameters(ByValue):
                 raise InputError(f"{name}: must be {rule}, got {value!r}.")
 
 
-@dataclass(frozen=True)
 class TwoClassAverages(ByValue):
     """Exact averages of a `TwoClassModel`. Larger is better.
 
@@ -543,7 +540,6 @@ class TwoClassAverages(ByValue):
         return orientation(self.reported, self.measured)
 
 
-@dataclass(frozen=True)
 class TwoClassROC(ReadOnlyArrays):
     """Receiver operating characteristic of a `TwoClassModel`; class 1 is the positive one.
 

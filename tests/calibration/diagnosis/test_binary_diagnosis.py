@@ -74,22 +74,6 @@ def test_a_gain_is_what_the_remedy_brings_on_other_rows(rng):
 
 
 @pytest.mark.slow
-def test_about_one_calibrated_forecaster_in_twenty_is_found_miscalibrated(rng):
-    designs = [
-        lambda n: rng.normal(0, 2, n),
-        lambda n: rng.normal(-4, 1, n),
-        lambda n: np.round(rng.normal(0, 4, n), 1),
-        lambda n: rng.choice([-3.0, 0.3, 1.0], n),
-    ]
-    rejected = []
-    for _ in range(50):
-        for design in designs:
-            s = design(500)
-            rejected.append(diagnose((rng.random(500) < expit(s)).astype(int), expit(s), labels=(0, 1)).miscalibrated)
-    assert 0.01 < np.mean(rejected) < 0.1  # 200 samples: standard error 0.015
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_clusters_of_dependent_rows_do_not_look_miscalibrated(rng, correlation):
     found = []
@@ -341,10 +325,10 @@ def test_small_errors_of_many_rows_are_not_rounded_away():
 
 @pytest.mark.slow
 def test_what_could_have_been_seen_is_seen_in_four_samples_of_five(rng):
+    """Of a bias; of a slope see test_level."""
     seen = diagnose(*planted(rng, 1000)).detectable
-    for error in ({"bias": seen.bias}, {"confidence": -seen.slope}):
-        found = [diagnose(*planted(rng, 1000, **error)).miscalibrated for _ in range(60)]
-        assert 0.55 < np.mean(found) < 0.95
+    found = [diagnose(*planted(rng, 1000, bias=seen.bias)).miscalibrated for _ in range(60)]
+    assert 0.55 < np.mean(found) < 0.95
 
 
 def test_without_rows_or_of_an_earlier_tally_there_is_none(rng):

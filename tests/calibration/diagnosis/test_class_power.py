@@ -29,7 +29,9 @@ def best(y, p, w=None):
     return minimize_scalar(loss, (1, 2), tol=1e-12).x
 
 
-@pytest.mark.parametrize(("classes", "temperature"), [(3, 1.5), (10, 1.5), (10, 0.7), (100, 1.4)])
+@pytest.mark.parametrize(
+    ("classes", "temperature"), [(3, 1.5), (10, 0.7), pytest.param(100, 1.4, marks=pytest.mark.slow)]
+)
 def test_it_is_the_optimum_of_all_rows(rng, classes, temperature):
     y, p = forecasts(rng, 1500, classes, temperature)
     w = rng.lognormal(0, 0.5, 1500)

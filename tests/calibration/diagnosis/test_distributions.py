@@ -48,8 +48,9 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("error", PLANTED)
+@pytest.mark.parametrize(
+    ("form", "error"), [*(("exact", error) for error in PLANTED), ("quantiles", "spread"), ("quantiles", "skew")]
+)
 def test_a_planted_error_is_named_and_measured(rng, form, error):
     e, x, s = rng.normal(size=(3, 2000))
     found = diagnose_distributions(FORMS[form](PLANTED[error](e, x, s), x, s))

@@ -137,12 +137,9 @@ def test_odds_are_off_by_the_root_mean_square_that_is_left_of_chance():
 TABLE = {
     # truth and base rate: errors, and in how many per cent of 400 samples of other seeds they are named
     ("temperature", 0.1): {("bias", "confidence"): 92.5, ("confidence",): 0.2},
-    ("bias", 0.02): {("bias",): 98.0, ("confidence",): 0.0},
     ("bias", 0.005): {("bias",): 65.8, ("confidence",): 5.5},
     ("narrow", 0.1): {("confidence",): 73.5, ("bias", "confidence"): 23.5},
-    ("narrow", 0.02): {("confidence",): 90.5, (): 0.0},
     ("narrow", 0.005): {("confidence",): 68.5, (): 20.8},
-    ("wide", 0.02): {("confidence",): 18.8, ("bias", "confidence"): 79.2},
     ("wide", 0.005): {("confidence",): 52.8, ("bias", "confidence"): 20.5},
 }
 """Rare events, with calibrated log-odds N(logit of the base rate, 1) and 8,000 rows. Regression values: the table of
@@ -160,50 +157,34 @@ def of_table(rng, truth, base, n=8000):
 @pytest.mark.slow
 @pytest.mark.parametrize(("truth", "base"), TABLE)
 def test_rare_events_are_named_rightly(truth, base):
-    named = Counter(tuple(sorted(of_table(np.random.default_rng(x), truth, base).errors)) for x in range(100))
+    named = Counter(tuple(sorted(of_table(np.random.default_rng(x), truth, base).errors)) for x in range(50))
     for errors, percent in TABLE[truth, base].items():
-        sd = np.sqrt(max(percent * (100 - percent) / 100, 1.0))
-        assert abs(named[errors] - percent) <= 3 * sd * np.sqrt(1 + 1 / 4), named  # the other sample is uncertain too
+        sd = np.sqrt(max(percent * (100 - percent) / 50, 1.0))
+        assert abs(2 * named[errors] - percent) <= 3 * sd * np.sqrt(1 + 1 / 8), named  # the other sample is uncertain
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slope", [1, -1])
-def test_a_slope_is_detected_with_the_power_that_is_said(slope):
+def test_a_slope_is_detected_with_the_power_that_is_said():
     """Wanted: .74 to .86 below 1, .67 to .76 above; the slope turns about the centre, the level is right."""
     found = []
     for seed in range(100):
-        rng = np.random.default_rng(seed)
+        rng, slope = np.random.default_rng(seed), (1, -1)[seed % 2]
         s = rng.normal(-3, 1, 4000)
         v = expit(s) * expit(-s)
         centre = (v @ s) / v.sum()
         off = slope * 3.2 / np.sqrt(v @ (s - centre) ** 2)
         found.append(diagnose((rng.random(4000) < expit(s + off * (s - centre))).astype(int), expit(s)).p_value < 0.05)
-    assert 0.67 - 0.14 < np.mean(found) < 0.86 + 0.12
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["line", "rare", "wave", "lapse"])
-def test_the_interval_of_the_slope_holds_it(shape):
-    """Wanted: 93 to 97% hold the slope of the best line, which is fitted to the expected outcomes."""
-    held = []
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        s = rng.normal(-4.6 if shape == "rare" else 0, 1.5, 2000 if shape == "rare" else 1000)
-        q = {"line": expit(s / 1.5), "rare": expit(s), "wave": expit(s + np.sin(2 * s)), "lapse": 0.8 * expit(s) + 0.1}
-        truth = fitted_cells(Cells(Counts(s, np.ones(s.size), q[shape]), ("bias", "slope")), NO_PRIOR).theta[1]
-        low, high = diagnose((rng.random(s.size) < q[shape]).astype(int), expit(s)).slope.interval
-        held.append(low < 1 + truth < high)
-    assert np.mean(held) >= 0.932 - 3 * np.sqrt(0.95 * 0.05 / 100)
+    assert 0.705 - 0.137 < np.mean(found) < 0.81 + 0.118  # three standard errors
 
 
 @pytest.mark.slow
 def test_a_level_that_is_right_is_hardly_ever_said():
     """Wanted: a false word on the level in 1.4 to 1.8% of overconfident forecasts whose mean is right."""
     said = 0
-    for seed in range(100):
+    for seed in range(50):
         y, p = sample(np.random.default_rng(seed), 3000, 0, 2, slope=0.7)
         said += "predicts" in diagnose(y, p).headline
-    assert said <= 1.8 + 3 * np.sqrt(1.8)
+    assert said <= 0.9 + 3 * np.sqrt(0.9)
 
 
 @pytest.mark.slow
@@ -214,10 +195,10 @@ def test_nil_is_said_of_small_errors_alone(size, share):
     v = expit(s) * expit(-s)
     slope = 1 - size / np.sqrt((v @ s**2) / v.sum())
     nil = 0
-    for seed in range(100):
+    for seed in range(50):
         n = np.full(s.size, 1_000_000 // s.size, dtype=float)
         positive = np.random.default_rng(seed).binomial(n.astype(int), expit(slope * s)).astype(float)
         data = BinaryData(Scored(s, n, positive, n, positive, n), n, positive, n.sum(), (0, 1), 0.5, 0.5)
         found = diagnose_binary(replace(data, frequency=positive.sum() / n.sum()))
         nil += not found.miscalibrated
-    assert abs(nil / 100 - share) <= 3 * np.sqrt(0.97 * 0.03 / 100)
+    assert abs(nil / 50 - share) <= (3 * np.sqrt(0.97 * 0.03 / 50) if share else 0)

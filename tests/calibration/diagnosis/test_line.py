@@ -108,8 +108,8 @@ def test_the_temperature_is_fitted_alone_to_all_rows(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wave", "lapse", "30 clusters"])
-def test_intervals_hold_the_truth_where_those_of_the_model_do_not(name):
+@pytest.mark.parametrize("name", ["temperature 1.5", "rare, 1%", "wave", "lapse", "30 clusters"])
+def test_intervals_hold_the_truth_where_those_of_the_model_may_not(name):
     made = module_of(ROOT / "benchmarks" / "coverage_designs.py")
     index = next(at for at, each in enumerate(made.DESIGNS) if each.name == name)
     rng, truth, held = np.random.default_rng(45), made.population(index).truth, []

@@ -179,10 +179,10 @@ def designs(rng, classes, n):
     [
         (3, 300, 8),
         (10, 500, 4),
-        pytest.param(3, 300, 800, marks=pytest.mark.slow),
-        pytest.param(10, 500, 600, marks=pytest.mark.slow),
-        pytest.param(100, 2000, 30, marks=pytest.mark.slow),
-        pytest.param(1000, 3000, 2, marks=pytest.mark.slow),
+        pytest.param(3, 300, 400, marks=pytest.mark.slow),
+        pytest.param(10, 500, 200, marks=pytest.mark.slow),
+        pytest.param(100, 2000, 10, marks=pytest.mark.slow),
+        pytest.param(1000, 3000, 1, marks=pytest.mark.slow),
     ],
 )
 def test_no_false_alarm(rng, classes, n, times):
@@ -272,17 +272,23 @@ def exchanged(tmp_path, monkeypatch, rng):
     return p, y
 
 
+READ = [
+    "named.csv --truth y --prob p_cat p_dog p_fox",
+    "lists.parquet --truth y --prob p",
+    "named.csv --truth y --prob p_*",
+    "named.csv --truth y --prob cat=p_cat dog=p_dog fox=p_fox",
+    "lists.parquet --truth y --prob p --labels 0 1 2",
+]
+
+
 @pytest.mark.parametrize(
-    "read",
+    ("command", "read"),
     [
-        "named.csv --truth y --prob p_cat p_dog p_fox",
-        "named.csv --truth y --prob p_*",
-        "named.csv --truth y --prob cat=p_cat dog=p_dog fox=p_fox",
-        "lists.parquet --truth y --prob p",
-        "lists.parquet --truth y --prob p --labels 0 1 2",
+        *(("assess", read) for read in READ[:2]),
+        *(pytest.param("assess", read, marks=pytest.mark.slow) for read in READ[2:]),
+        *(pytest.param("recalibrate", read, marks=pytest.mark.slow) for read in (READ[0], READ[4])),
     ],
 )
-@pytest.mark.parametrize("command", ["assess", pytest.param("recalibrate", marks=pytest.mark.slow)])
 def test_the_printed_command_names_the_columns_rightly(exchanged, capsys, read, command):
     p, y = exchanged
     options = ["-o", "map.json"] if command == "recalibrate" else ["--resamples", "0"]

@@ -9,7 +9,7 @@ FAMILIES = [CoupledGaussian, CoupledExponential]
 ANYWHERE = (-1, 10)
 
 
-@pytest.mark.parametrize("k", [-0.2, -0.1, 0, 0.1, 0.5, 2])
+@pytest.mark.parametrize("k", [-0.2, 0.5])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.slow
 def test_standard_errors_cover_the_truth(family, k):

@@ -107,16 +107,16 @@ def test_density_is_marginal_times_conditional(k, point):
         assert parts == pytest.approx(ours.logpdf(x), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("k", [-0.3, -0.05, 0, 1e-9, 0.25, 2])
+@pytest.mark.parametrize("k", [-0.3, 0, 1e-9, 0.25, 2])
 @pytest.mark.slow
 def test_distribution_function(k):
     ours = MultivariateCoupledGaussian(LOC, SHAPE, k)
     corner = LOC + np.array([0.5, 1.0, -0.2])
-    draws = ours.rvs(200_000, random_state=3)
+    draws = ours.rvs(50_000, random_state=3)
     share = (draws <= corner).all(axis=1).mean()
-    assert ours.cdf(corner) == pytest.approx(share, abs=4 * 0.5 / np.sqrt(200_000))
+    assert ours.cdf(corner) == pytest.approx(share, abs=4 * 0.5 / np.sqrt(50_000))
     inside = ((draws <= corner) & (draws >= corner - [1, 2, 3])).all(axis=1).mean()
-    assert ours.cdf(corner, corner - [1, 2, 3]) == pytest.approx(inside, abs=4 * 0.5 / np.sqrt(200_000))
+    assert ours.cdf(corner, corner - [1, 2, 3]) == pytest.approx(inside, abs=4 * 0.5 / np.sqrt(50_000))
     if 0 <= k < 1:  # scipy's is off by .011 at half a degree of freedom
         law = stats.multivariate_t(LOC, SHAPE, 1 / k) if k > 1e-6 else stats.multivariate_normal(LOC, SHAPE)
         seed = {"random_state": 1} if k > 1e-6 else {}

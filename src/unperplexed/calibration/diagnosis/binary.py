@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit, log_expit, logit
 from ..._lib.typing import Floats, Ints
 from ...forecasts.labels import Label
@@ -67,8 +67,7 @@ _LEAST_INFORMATION = 0.05
 """Sum of p (1 - p) below which rows can show nothing."""
 
 
-@dataclass(frozen=True)
-class BinaryData:
+class BinaryData(Frozen):
     """Rows of two classes at distinct log-odds; weights have mean 1."""
 
     rows: Scored
@@ -403,8 +402,7 @@ _TINY = 1e-100
 """Variance that may be divided by."""
 
 
-@dataclass(frozen=True)
-class DependentScores:
+class DependentScores(Frozen):
     """Scores of some directions, one a row of ``model``, were probabilities those of a map."""
 
     model: Floats
@@ -510,7 +508,9 @@ class Search:
             self.found[errors] = Candidate(errors, fit, found, ratio + held, held, costs, len(errors))
 
     def best(self, error: str = "") -> Errors:
-        """Return the set worth most; where none pays for itself, the best of `_simple` if it is significant.
+        """Return the set worth most; where none pays for itself, the best simple one if it is significant.
+
+        Simple are single errors, and bias with confidence, at the cost that a test at 5% asks.
 
         An ``error`` that is sure is in every set: forecasts that point away from the outcomes are said to do so.
         """
@@ -520,17 +520,13 @@ class Search:
         best = self._plainest(found)
         if self.found[best].worth > 0:
             return best
-        simple = self._simple(found)
-        best = self._plainest(simple)
-        return best if simple[best].ratio > LEAST * len(best) else ()
-
-    def _simple(self, found: Mapping[Errors, Candidate[BinaryMap]]) -> dict[Errors, Candidate[BinaryMap]]:
-        """Return single errors, and bias with confidence, at the cost that a test at 5% asks."""
-        return {
+        simple: dict[Errors, Candidate[BinaryMap]] = {
             errors: replace(each, cost=sum(cost(name, LEAST) for name in errors))
             for errors, each in found.items()
             if len(errors) == 1 or errors == ("bias", "confidence")
         }
+        best = self._plainest(simple)
+        return best if simple[best].ratio > LEAST * len(best) else ()
 
     @property
     def widest(self) -> Candidate[BinaryMap]:

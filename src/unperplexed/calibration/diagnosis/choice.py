@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ...maps.classes import CURVES
 from ...maps.fit import Fit
 from ...maps.parameters import LAPSE
@@ -44,8 +44,7 @@ _AS_GOOD = 4.0
 _Map = TypeVar("_Map")
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate(Generic[_Map]):
+class Candidate(Generic[_Map], Frozen, eq=False):
     """A set of errors with what speaks for it."""
 
     errors: Errors

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass, fields
+from ..._lib.dataclasses import Frozen, dataclass, fields
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.forecasts import Given
 from ...kernels.logarithms import log_odds
@@ -109,8 +109,7 @@ class Chunk(rows.Chunk):
         return Chunk(*columns)
 
 
-@dataclass(frozen=True, eq=False)
-class RowCounts:
+class RowCounts(Frozen, eq=False):
     """What a first pass counts."""
 
     rows: int = 0
@@ -146,8 +145,7 @@ def count(rows: Rows) -> RowCounts:
     return RowCounts(n, classes, weight, None if clusters is None or clusters.size == n else clusters)
 
 
-@dataclass(frozen=True, eq=False)
-class Certain:
+class Certain(Frozen, eq=False):
     """Rows that predicted one class, or the absence of the observed one, as certain."""
 
     rows: int = 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...maps.classes import ClassMap
@@ -49,8 +49,7 @@ _SCORE_SLACK = 1.5, 10
 """A likelihood ratio is hardly more than so many times its score test and so much."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassCandidate(Candidate[ClassMap]):
+class ClassCandidate(Candidate[ClassMap], eq=False):
     """A set of errors of several classes."""
 
     classes: Ints | None = None
@@ -525,8 +524,7 @@ def _fitted(rows: PreparedRows, parameters: Sequence[str], start: ClassMap) -> t
     return of.map_of(fit.theta), fit
 
 
-@dataclass(frozen=True, eq=False)
-class _Everything:
+class _Everything(Frozen, eq=False):
     """All rows, each time from the beginning."""
 
     rows: PreparedRows

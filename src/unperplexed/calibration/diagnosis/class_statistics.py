@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._lib.arrays import run_starts
-from ..._lib.dataclasses import dataclass, fields
+from ..._lib.dataclasses import fields
 from ..._lib.typing import AnyFloats, Floats, Ints, ReadOnlyArrays
 from ...statistics.matrices import product
 from ...tally.class_sums import CELLS, FIRST_LEVEL, HALF, LEVELS, ClassSums
@@ -22,7 +22,6 @@ _TOP_BITS = 0x3F000000 >> 22
 """Leading bits of 0.5 in single precision: those of the exponent and one of the fraction."""
 
 
-@dataclass(frozen=True)
 class ClusterSums(ReadOnlyArrays):
     """Sums of scores by shard of clusters, and the rows' own squares."""
 
@@ -35,7 +34,6 @@ class ClusterSums(ReadOnlyArrays):
     """Sum over rows of the squared score of each class."""
 
 
-@dataclass(frozen=True)
 class ClassStatistics(ReadOnlyArrays):
     """Scores of class biases, confidence and tail with their moments, were the forecasts calibrated.
 

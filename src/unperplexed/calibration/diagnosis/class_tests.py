@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import Bools, Floats
 from ...statistics.matrices import in_turn, product
 from ...statistics.tails import gamma_sf, normal_cdf, normal_quantile, weighted_chi2_sf
@@ -21,8 +21,7 @@ _TINY = 1e-300
 """What may be divided by, and has a logarithm."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassGate:
+class ClassGate(Frozen, eq=False):
     """Whether anything is wrong."""
 
     p_value: float

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.typing import Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...report.document import listed
@@ -48,8 +48,7 @@ _FEWEST_FOR_REST = 500
 """With fewer rows no further error is looked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tested:
+class Tested(Frozen, eq=False):
     """Rows that are possible, and the test whether anything is wrong with them."""
 
     rows: PitScored

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.formatting import short_name, three_digits
 from ..._lib.typing import Bools, Floats
 from ...forecasts.labels import Label
@@ -16,8 +16,7 @@ Said: TypeAlias = tuple[Clause, Advice]
 """What is said of an error, and what mends it."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Frozen):
     """A kind of error: what it is called, what is said of it, what mends it, and its place among the others."""
 
     error: str
@@ -80,8 +79,7 @@ class Kind:
         return Clause(self.name(parameter), "", more, instead, detail, self.terms[-(parameter > 0)])
 
 
-@dataclass(frozen=True)
-class OfTwo:
+class OfTwo(Frozen):
     """An error of two classes, fitted beside others."""
 
     value: float
@@ -142,8 +140,7 @@ class OfTwo:
         return f", after {steps[0]}" if steps else ""
 
 
-@dataclass(frozen=True)
-class OfClasses:
+class OfClasses(Frozen):
     """An error of more than two classes, fitted beside others."""
 
     value: float
@@ -163,8 +160,7 @@ CURVED = Advice("Fit a curved map of the normal scores.", fitted=True)
 """What mends the shape of predictive distributions."""
 
 
-@dataclass(frozen=True)
-class OfDistributions:
+class OfDistributions(Frozen):
     """An error of predictive distributions, fitted beside others."""
 
     value: float
@@ -200,8 +196,7 @@ class OfDistributions:
         return f"{x:+.2f}".replace("-", "−")
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMeans:
+class ClassMeans(Frozen, eq=False):
     """Labels of the classes with their mean predictions and observed frequencies over all rows."""
 
     labels: tuple[Label | None, ...]

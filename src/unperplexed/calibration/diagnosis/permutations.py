@@ -72,7 +72,6 @@ class OutcomeSums:
         return cls(logs, squares, observed, float(raised[0]))
 
 
-@dataclass(frozen=True)
 class Permutation(ByValue):
     """Columns that look permuted."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.polynomial import Legendre
 from scipy.special import ndtr, ndtri, stdtr
 
-from ..._lib.dataclasses import dataclass, field, replace
+from ..._lib.dataclasses import Frozen, field, replace
 from ..._lib.typing import Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.fit import fitted
@@ -52,8 +52,7 @@ _PER_SCORE, _PER_DEVIATION = 32, 4
 """Cells for a unit of the normal score, and for a standard deviation of predicted level or spread."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitScored:
+class PitScored(Frozen, eq=False):
     """Rows with their scores under calibration."""
 
     rows: PitRows
@@ -176,8 +175,7 @@ class Sampled(NamedTuple):
     """Log-likelihood in nats that the fit owes to chance, twice."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitSearch:
+class PitSearch(Frozen, eq=False):
     """Fits sets of errors. Log-likelihood ratios are divided by a design effect, the same for all."""
 
     rows: PitScored

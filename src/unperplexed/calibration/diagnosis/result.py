@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import field
 from ..._lib.formatting import capital
 from ..._lib.serialize import plain_values
 from ..._lib.typing import ByValue
@@ -26,7 +26,6 @@ HELD_OUT = "Fit it to these rows only if the forecaster was not trained on them,
 """Stands behind each remedy that is fitted."""
 
 
-@dataclass(frozen=True)
 class Clause(ByValue):
     """What is said of an error, or of what was tested, in parts. Sentences are made of clauses, and never read back."""
 
@@ -65,7 +64,6 @@ def joined(clauses: Sequence[Clause], end: str = "") -> str:
     return capital("; ".join(each.words for each in clauses) + end)
 
 
-@dataclass(frozen=True)
 class Advice(ByValue):
     """What mends an error, or what to look at."""
 
@@ -79,7 +77,6 @@ class Advice(ByValue):
         return f"{self.text} {HELD_OUT}" if self.fitted else self.text
 
 
-@dataclass(frozen=True)
 class Finding(ByValue):
     """One thing that is wrong with the forecasts."""
 
@@ -127,7 +124,6 @@ class Finding(ByValue):
         return explain(self.clause.term)
 
 
-@dataclass(frozen=True)
 class MendedProbability(ByValue):
     """What a predicted probability would be after the findings are mended."""
 
@@ -139,7 +135,6 @@ NOTABLE_BIAS = 0.5
 """The bias in log-odds that `Detectable.clusters` is about."""
 
 
-@dataclass(frozen=True)
 class Detectable(ByValue):
     """Errors that this many rows would show with 80% power: at least so large."""
 
@@ -153,7 +148,6 @@ class Detectable(ByValue):
     NaN unless events are rare in few clusters, so that the rows hardly show how strongly they depend."""
 
 
-@dataclass(frozen=True)
 class Diagnosis(JsonResult):
     """What is wrong with forecasts. Made by `diagnose` and as ``Assessment.diagnosis``; nothing in it is random."""
 

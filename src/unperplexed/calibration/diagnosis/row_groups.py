@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.matrices import product
 from .gate import LEAST_VARIANCE
@@ -50,8 +50,7 @@ Groups = Ints | Windows
 """What rows depend by: numbers of their clusters, or windows."""
 
 
-@dataclass(frozen=True, eq=False)
-class RowGroups:
+class RowGroups(Frozen, eq=False):
     """Groups that rows are in, and which of them overlap."""
 
     number: Ints

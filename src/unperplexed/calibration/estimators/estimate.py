@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import Frozen, field
 from ..._lib.elementary import logit
 from ..._lib.errors import InputError, is_number
 from ..._lib.typing import Floats, Ints
@@ -31,8 +31,7 @@ class Estimate(NamedTuple):
     """What was set or found by the estimator's rule, such as the number of bins."""
 
 
-@dataclass(frozen=True, eq=False)
-class Estimator:
+class Estimator(Frozen, eq=False):
     """A way to measure how often events of each predicted probability happen, with its settings.
 
     Call it to change settings: ``equal_width(bins=20)``. `assess` and its kin take one as ``measured``, or its name.

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...kernels.pair_tables import beyond
-from .rules import Moments, Pair, RuleMoments, Scores, root
+from .rules import Moments, Pair, Scores, root
 
-SAMPLES, _ROWS, _CLUSTERS, _FARTHEST = 199, 20_000, 200, 8.0
-"""Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; and the standard errors of
-a score that is looked at in any case."""
+SAMPLES, _ROWS, _CLUSTERS, _FARTHEST, _AT_ONCE = 199, 20_000, 200, 8.0, 4_000_000
+"""Samples of outcomes, the rows on which they are drawn at most, and the clusters at least; the standard errors of a
+score that is looked at in any case; and outcomes that are in memory at once."""
 
 Widths = Mapping[Pair, tuple[Floats, Floats]]
 """Factors of the variances of bias and slope scores for dependence within clusters; empty for independent rows."""
@@ -43,8 +44,7 @@ class Gumbel(NamedTuple):
         return cls(x.mean(axis=-1) - np.euler_gamma * scale, scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Chance:
+class Chance(Frozen, eq=False):
     """Distribution of the largest evidence in four classes of rules: of one or two conditions, by bias or slope."""
 
     each: Gumbel
@@ -54,8 +54,8 @@ class Chance:
     widths: Widths
     rules: int
     """Rules that were searched."""
-    known: Mapping[Pair, RuleMoments]
-    """Moments of all rules against the common curve, of so many rows."""
+    known: Mapping[Pair, NDArray[np.float32]]
+    """Packed moments of all rules against the common curve, of so many rows."""
     n_rows: int
 
     def adjusted(self, x: AnyFloats, two: Any, slope: int) -> Floats:
@@ -89,18 +89,27 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     else:
         rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
     share, most = len(rows) / n, np.zeros((2, 2, samples))
-    for pair, sums in scores.rule_sums(scores.drawn(u, rows, share), rows):
-        of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
-        _raise(most, sums, of, [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)])
+    for some in _blocks(len(rows), samples):
+        for pair, table in scores.tables(scores.drawn(u[:, some], rows, share), rows):
+            of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
+            kinds = [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)]
+            _raise(most[..., some], table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
     x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
     each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts
     standard = (x - each.location[..., None]) / each.scale[..., None]
     best = Gumbel.of((standard[there] if there.any() else standard[0]).max(axis=0))
-    return Chance(each, best, widths, scores.n_rules, scores.of, n)
+    known = {pair: of.packed(widths.get(pair)) for pair, of in scores.of.items()}
+    return Chance(each, best, widths, scores.n_rules, known, n)
 
 
-def _raise(most: Floats, sums: AnyFloats, of: RuleMoments, kinds: Sequence[Moments]) -> None:
+def _blocks(rows: int, samples: int) -> list[slice]:
+    """Cut samples into parts that fit into memory."""
+    size = max(16, _AT_ONCE // rows)
+    return [slice(first, first + size) for first in range(0, samples, size)]
+
+
+def _raise(most: Floats, table: AnyFloats, sets: Sequence[AnyFloats], tilt: Floats, kinds: Sequence[Moments]) -> None:
     """Raise the largest |root| of rules of one and of two conditions, by bias and slope, by those of two columns.
 
     Roots are taken only of scores that may be the largest: those in standard errors, times the largest factor by which
@@ -109,28 +118,33 @@ def _raise(most: Floats, sums: AnyFloats, of: RuleMoments, kinds: Sequence[Momen
     Parameters
     ----------
     most : array of shape (2, 2, samples)
-    sums : array of shape (conditions of one, of the other, 2 * samples)
-        Of residuals, and of these times the log-odds.
-    of : RuleMoments
+    table : array of shape (bins of one, of the other, 2 * samples)
+        Sums of residuals, and of these times the log-odds.
+    sets : sequence of array
+        Whether conditions of both hold in their bins.
+    tilt : array of shape (rules,)
     kinds : sequence of Moments
         Those of the rows that are summed, with dependence.
     """
-    two = np.minimum.outer(*(np.minimum(np.arange(size), 1) for size in sums.shape[:2])).astype(np.uint8).ravel()
-    flat, tilt = sums.reshape(two.size, -1), of.tilt.ravel().astype(np.float32)
-    factor = np.stack([_factor(moments).ravel() for moments in kinds]).astype(np.float32)
-    places = beyond(flat, tilt, factor, two, most.astype(np.float32))
-    slope, rule, sample = np.unravel_index(places, (2, two.size, most.shape[-1]))
-    bias, raw = flat[rule, sample], flat[rule, sample + most.shape[-1]]
-    score = np.where(slope, raw - tilt[rule] * bias, bias).astype(np.float64)
+    factors = np.stack([_factors(moments) for moments in kinds], axis=1).astype(np.float32)
+    limit = most.astype(np.float32)
+    places, bias, raw = beyond(table, *sets, tilt.astype(np.float32), *factors, limit, _FARTHEST)
+    slope, rule, sample = np.unravel_index(places, (2, len(tilt), limit.shape[-1]))
+    score = np.where(slope, raw - tilt[rule].astype(np.float32) * bias, bias).astype(np.float64)
     chosen = Moments(*(np.stack([a.ravel(), b.ravel()])[slope, rule] for a, b in zip(*kinds, strict=True)))
-    np.maximum.at(most, (two[rule], slope, sample), np.abs(root(score, chosen)))
+    two = np.minimum(*np.minimum(np.divmod(rule, len(sets[1])), 1))
+    np.maximum.at(most, (two, slope, sample), np.abs(root(score, chosen)))
 
 
-def _factor(moments: Moments) -> Floats:
-    """Return the largest |root| a unit of score, of scores within the farthest; 0 for a rule that is none."""
-    v, third, fine = moments
-    u = -np.clip(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3, 1 - 1e-12)  # a root is larger below 0
-    return np.where(fine, np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / -u / np.sqrt(v), 0.0)
+def _factors(moments: Moments) -> Floats:
+    """Return the largest and the least |root| a unit of score, of scores within the farthest: (2, rules).
+
+    A root is larger below 0; 0 for a rule that is none.
+    """
+    v, third, fine = (each.ravel() for each in moments)
+    farthest = np.maximum(np.abs(third) / v * _FARTHEST / np.sqrt(v), 1e-3)
+    u = np.stack([-np.minimum(farthest, 1 - 1e-12), farthest])
+    return np.where(fine, np.sqrt(2 * ((1 + u) * np.log1p(u) - u)) / np.abs(u) / np.sqrt(v), 0.0)
 
 
 def _in_clusters(
@@ -143,21 +157,26 @@ def _in_clusters(
     """
     g, n = int(cluster.max()) + 1, len(scores.variance)
     rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
-    share, few = len(rows) / n, g / max(g - len(scores.x), 1)
+    share, few = len(rows) / n, g / max(g - len(scores.basis), 1)
     excess = [[float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each] for each in scores.alike]
     correlation = [float(np.clip(a / max(b, 1e-300) * few, 0, 1)) for a, b in zip(*excess, strict=True)]
     signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
-    both = [scores.scores(scores.values(signs[of] * f[:, rows, None], rows), rows) for f in scores.alike]
-    widths = {}
-    for (pair, seen), (_, full) in zip(*both, strict=True):
-        factors = (
-            [(z.astype(np.float64) ** 2).mean(axis=-1) / (share * moments.variance) for z in (a, b)]
-            for a, b, moments in zip(seen, full, scores.of[pair].kinds, strict=True)
-        )
-        bias, slope = (
-            np.maximum(1, np.maximum(a, 1 + each * (b - 1)))
-            for each, (a, b) in zip(np.broadcast_to(correlation, 2), factors, strict=True)
-        )
+    squares = dict.fromkeys(scores.pairs, np.zeros(()))
+    for some in _blocks(len(rows), samples):
+        signed = [signs[of, some] * f[:, rows, None] for f in scores.alike]
+        seen = (scores.scores(scores.values(r, rows), rows) for r in signed)
+        for (pair, own), (_, full) in zip(*seen, strict=True):
+            squares[pair] = squares[pair] + np.array([[_square(z) for z in both] for both in (own, full)])
+    widths, within = {}, np.broadcast_to(correlation, 2)
+    for pair, ((seen, seen2), (full, full2)) in squares.items():
+        v, v2 = (moments.variance * share * samples for moments in scores.of[pair].kinds)
+        factors = ((seen / v, full / v), (seen2 / v2, full2 / v2))
+        bias, slope = (np.maximum(1, np.maximum(a, 1 + r * (b - 1))) for r, (a, b) in zip(within, factors, strict=True))
         widths[pair] = bias, slope
-    shared, own = rng.random((2, len(rows), samples))
-    return rows, np.where(shared < np.sqrt(max(correlation)), rng.random((g, samples))[of], own), widths
+    u, shared = (rng.random((len(rows), samples), dtype=np.float32) for _ in range(2))
+    np.copyto(u, rng.random((g, samples), dtype=np.float32)[of], where=shared < np.sqrt(max(correlation)))
+    return rows, u, widths
+
+
+def _square(z: AnyFloats) -> Floats:
+    return np.asarray((z.astype(np.float64) ** 2).sum(axis=-1))

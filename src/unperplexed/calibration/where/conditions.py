@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass, field, replace
+from ..._lib.dataclasses import Frozen, field, replace
 from ..._lib.errors import InputError
 from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 
@@ -32,7 +32,6 @@ PARTS = {"month": "%B", "weekday": "%A"}
 """What is also searched of dates, and how it is written."""
 
 
-@dataclass(frozen=True)
 class Condition(ByValue):
     """What a rule asks of one column."""
 
@@ -102,12 +101,11 @@ class Condition(ByValue):
         return replace(self, high=to) if end else replace(self, low=to)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
+class Column(Frozen, eq=False):
     """A column in bins, and all conditions on it. The first of them, None, is fulfilled by all rows."""
 
     name: str
-    values: Floats
+    given: Floats
     """Numbers, seconds of dates, or places of categories; NaN where they are missing."""
     categories: tuple[str, ...] | None = None
     """None for numbers and dates."""
@@ -117,6 +115,13 @@ class Column:
     conditions: tuple[Condition | None, ...] = (None,)
     sets: AnyFloats = field(default_factory=lambda: np.ones((1, 1), np.float32))
     """Whether a condition, one a row, holds in a bin."""
+    rows: Ints | Bools | None = None
+    """Rows that are meant; None for all."""
+
+    @cached_property
+    def values(self) -> Floats:
+        """Those of the rows that are meant."""
+        return self.given if self.rows is None else self.given[self.rows]
 
     def in_bins(self, codes: Ints, asked: Sequence[Condition], sets: Sequence[Sequence[bool]], bins: int) -> Column:
         """Add bins, of which the last is of missing values, and what may be asked of them."""
@@ -126,7 +131,7 @@ class Column:
 
     def at(self, rows: Ints | Bools) -> Column:
         """Return it for some of the rows."""
-        return replace(self, values=self.values[rows], codes=self.codes[rows])
+        return replace(self, given=self.values, codes=self.codes[rows], rows=rows)
 
     def holds(self, condition: Condition) -> Bools:
         """Whether rows fulfil a condition."""
@@ -231,6 +236,9 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
         Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these, unless one begins with
         a 0 that is none of a number, as codes do ("06").
     """
+    if values.dtype == np.float64 and not (np.abs(values) > _LARGEST).any():
+        yield _of_numbers(Column(name, values))
+        return
     series = _series(values)
     if not series.dtype.is_numeric() and not series.dtype.is_temporal():
         yield _of_categories(name, series.cast(pl.String))
@@ -255,9 +263,10 @@ def _given(values: NDArray[Any]) -> pl.Series:
         return pl.Series(values.astype("M8[ms]"))
     if values.dtype.kind == "m":
         return pl.Series(values / np.timedelta64(1, "s"))
-    if values.dtype.kind in "OUS":
-        given = [None if isinstance(each, float) and math.isnan(each) else each for each in values.tolist()]
-    series = pl.Series(given if values.dtype.kind in "OUS" else values, strict=False)
+    given: Any = values.tolist() if values.dtype.kind in "OUS" else values
+    if values.dtype.kind == "O":
+        given = [None if isinstance(each, float) and math.isnan(each) else each for each in given]
+    series = pl.Series(given, strict=False)
     if series.dtype == pl.Duration:
         return series.dt.total_seconds(fractional=True)
     if series.dtype == pl.Time:

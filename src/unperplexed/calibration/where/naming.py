@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from ...statistics.intervals import wilson
 from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
-from .rules import MOST_SHARE, Model, Pair, Scored, Scores, SearchedRows, root
+from .rules import MOST_SHARE, Model, Pair, Scores, SearchedRows, root
 
 if TYPE_CHECKING:
     from .pit import PitModel
@@ -35,7 +35,6 @@ Rule = Mapping[int, Condition]
 """A condition on each of one or two columns, by their places."""
 
 
-@dataclass(frozen=True)
 class FoundGroup(ByValue):
     """A group of rows in which forecasts are wrong, as a rule describes it. Made by `find_groups`."""
 
@@ -72,7 +71,6 @@ class FoundGroup(ByValue):
     """p-value, adjusted for all rules that were searched."""
 
 
-@dataclass(frozen=True)
 class Residuals(ByValue):
     """How far outcomes are from the curve that all rows share, in a table by the one or two columns of a rule."""
 
@@ -119,7 +117,6 @@ class _Named(NamedTuple):
     """In log-likelihood, as it was named."""
 
 
-@dataclass(frozen=True)
 class Correction(ByValue):
     """What is added to the log-odds of a group's rows."""
 
@@ -148,6 +145,8 @@ class Found(NamedTuple):
     """Of the clearest rule: is any group wrong?"""
     detectable: float
     """Bias in a tenth of the rows that is found with a probability of 80%."""
+    common: Model
+    """The curve that all rows share."""
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
         """Return what the groups add to log-odds."""
@@ -155,8 +154,7 @@ class Found(NamedTuple):
         return sum((each.of(rows_of(columns, rule), s) for each, rule in both), start=np.zeros_like(s))
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
+class Search(Frozen, eq=False):
     """How an event's rows are searched.
 
     Parameters
@@ -177,15 +175,18 @@ class Search:
 
     def found(self, rows: AnyRows, label: Label | None = None, chance: Chance | None = None) -> Found:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
-        common: AnyModel = rows.model
+        return self.beside(rows.model, label, chance)
+
+    def beside(self, common: AnyModel, label: Label | None, chance: Chance | None) -> Found:
+        """Name groups in which forecasts are wrong beyond an error that all rows share."""
         model, level, p_value, named = common, LEVEL / self.events, 1.0, list[_Named]()
         information = 0.0
         while True:
             scores = model.scores(self.columns)
             information = information or float(scores.variance.sum())
-            if chance is not None and len(scores.pairs) > _PAIRS:
-                scores.pairs = _promising(scores, chance)
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
+            if len(scores.pairs) > _PAIRS:
+                scores.pairs = _promising(scores, chance)
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
             if clearest is None:
@@ -204,7 +205,9 @@ class Search:
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
-        return Found(groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable))
+        return Found(
+            groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable), common
+        )
 
     def _groups(
         self, common: AnyModel, model: AnyModel, named: Sequence[_Named], chance: Chance, label: Label | None
@@ -239,8 +242,7 @@ def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
 def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | None, float]:
     """Return the rule that is clearest for its class, if any is significant, and the smallest adjusted p-value."""
     best, most, least = None, 0.0, 1.0
-    found = ((pair, scores.of[pair], both) for pair, both in scores.scores(scores.scored))
-    for pair, slope, two, at, wide, z in _largest(found, chance):
+    for pair, slope, two, at, wide, z in _largest(scores, chance):
         x = float(evidence(np.array(z)))
         adjusted = float(chance.adjusted(np.array(x), two, slope))
         surplus = max(x - float(chance.each.location[two, slope]), 1e-9)
@@ -253,21 +255,21 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
-    surplus = dict.fromkeys(scores.pairs, -np.inf)
-    for pair, slope, two, _, _, z in _largest(scores.about(chance.known, len(scores.variance) / chance.n_rows), chance):
-        surplus[pair] = max(surplus[pair], float(z**2 / 2 - chance.each.location[two, slope]))
-    return sorted(sorted(surplus, key=surplus.__getitem__)[-_PAIRS:])
+    pairs, z = zip(*scores.strongest(chance.known, len(scores.variance) / chance.n_rows), strict=True)
+    surplus = evidence(np.array(z)) - chance.each.location.T
+    order, least = surplus.max(axis=(1, 2)).argsort(), (surplus / chance.each.scale.T).max(axis=(1, 2)).argmax()
+    return sorted(pairs[at] for at in {*order[-_PAIRS:].tolist(), int(least)})
 
 
-def _largest(found: Iterable[Scored], chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
+def _largest(scores: Scores, chance: Chance) -> Iterator[tuple[Pair, int, int, tuple[int, int], float, float]]:
     """Yield the largest |root| of each pair of columns, by bias or slope and by one or two conditions.
 
     With the place of its rule, and the factor of the variance for dependence.
     """
-    for pair, of, both in found:
-        for slope, score in enumerate(both):
+    for pair, both in scores.scores(scores.scored):
+        for slope, (score, moments) in enumerate(zip(both, scores.of[pair].kinds, strict=True)):
             wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
-            z = np.abs(root(score[..., 0], of.kinds[slope].times(wide)))
+            z = np.abs(root(score[..., 0], moments.times(wide)))
             for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
                 if z[part].size:
                     row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])

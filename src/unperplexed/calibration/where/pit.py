@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
 from ...maps.pit import PitMap
@@ -33,8 +33,7 @@ _SHOWN = (0.5, 1.0), (0.1, 0.9)
 """Part of a forecast that shows a bias, and a width: above the median, and the central 80%."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitModel:
+class PitModel(Frozen, eq=False):
     """The map that all rows share; beside a model before it also the shift or the width of a group."""
 
     outcomes: PitRows
@@ -64,6 +63,11 @@ class PitModel:
     def w(self) -> Floats:
         """Weights, scaled so that their sum is the number of rows of equal weight that tell as much."""
         return self._scored.total / self._scored.design_effect
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.outcomes.weight is not None
 
     def at(self, rows: Ints | Bools) -> PitModel:
         """Select rows, which count as independent."""
@@ -177,7 +181,7 @@ class PitScores(Scores):
 
     def __init__(self, columns: Sequence[Column], model: PitModel) -> None:
         rows, w = model.mended, model.rows.w
-        self.columns, self.rows, self.weighted = columns, model.rows, rows.weight is not None
+        self.columns, self.rows = columns, model.rows
         self.pairs = [(j, k) for k in range(len(columns)) for j in range(k)]
         h = cell_means(rows.low, rows.high)[:, :2]
         known = np.diagonal(rows.information, axis1=1, axis2=2)[rows.pattern, :2]
@@ -187,7 +191,8 @@ class PitScores(Scores):
         self._total = np.maximum(self._known.sum(axis=0), 1e-300)
         self._cross = np.diag(product(w * w, known) / self._total)
         self.information, self.variance = self._known[:, 0], w * self._known[:, 0]
-        self.x, self.t, self._new, self._some = np.zeros((2, len(w))), np.zeros(len(w)), slice(2, None), slice(None)
+        self.basis, self._back, self._new = np.zeros((2, len(w))), np.eye(2), slice(2, None)
+        self.t, self._some = np.zeros(len(w)), slice(None)
         self.scored = self._projected((w[:, None] * h)[:, None], slice(None), 1.0)[:, 0]
         self.alike = self.scored.T, self._deviations.T
 
@@ -198,7 +203,7 @@ class PitScores(Scores):
         plain = [np.ones_like(w), one**2, cubes[0], np.mean(a * b) * one * two, two**2, *cubes[1:]]
         f, g = (self._known / np.sqrt(self._total)).T
         each = [f, np.zeros_like(f), np.zeros_like(g), g]
-        return np.column_stack([*plain, *each, *([w * x for x in each] if self.weighted else [])])
+        return np.column_stack([*plain, *each, *([w * x for x in each] if self.rows.weighted else [])])
 
     def _projected(self, h: AnyFloats, rows: Ints | slice, share: float) -> AnyFloats:
         """Return the first two directions, (m, samples, 2), as a refit would leave them, given m of the rows."""

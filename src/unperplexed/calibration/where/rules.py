@@ -11,23 +11,25 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from ...kernels.pair_tables import pair_tables
+from ...kernels.pair_tables import pair_tables, strongest
 from ...maps.cells import Counts, Directions, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
-from ..diagnosis.gate import columns, orthonormal
+from ..diagnosis.gate import CELLS, columns, orthonormal
 from .conditions import Column
 
 LEAST_ROWS, LEAST_SHARE, LEAST_INFORMATION, MOST_SHARE, _LEAST_NEW = 20, 0.01, 5.0, 0.5, 0.1
 """What a rule needs: rows, their share of all, information, at most such a share of all information, and what is left
 of its own information beside the functions that were fitted."""
 
-_MOMENT_ROWS = 100_000
-"""Rows of which the known variances are taken; of more rows a random sample."""
+_MOMENT_ROWS, _CELL_ROWS = 100_000, 20_000
+"""Rows of which the known variances are taken, of more rows a random sample; and rows beyond which fits begin, or end,
+with narrow cells of them."""
 
 Pair = tuple[int, int]
 """Places of two columns."""
@@ -52,6 +54,8 @@ class SearchedRows(NamedTuple):
     cluster: Ints | None = None
     """Number of each row's cluster, from 0."""
     weighted: bool = False
+    coarse: bool = False
+    """Whether fits to many rows may end with narrow cells of them."""
 
     @classmethod
     def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
@@ -66,10 +70,29 @@ class SearchedRows(NamedTuple):
         return SearchedRows.of(self.s[rows], self.y[rows], self.w[rows] if self.weighted else None, cluster)
 
     def fitted(self, basis: Floats, common: int) -> Fit:
-        """Fit coefficients of functions, one a row, of which so many have no prior."""
+        """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
         names = [str(at) for at in range(len(basis))]
         sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
-        return fitted_cells(Directions(Counts(self.s, self.w, self.w * self.y), names, directions=basis), Prior(sd))
+        start = None
+        if len(self.s) > _CELL_ROWS:
+            counts, means = self._in_cells(basis, common)
+            fit = fitted_cells(Directions(counts, names, directions=means), Prior(sd))
+            if self.coarse:
+                return fit
+            start = fit.theta
+        rows = Counts(self.s, self.w, self.w * self.y)
+        return fitted_cells(Directions(rows, names, directions=basis), Prior(sd), start)
+
+    def _in_cells(self, basis: Floats, common: int) -> tuple[Counts, Floats]:
+        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions."""
+        cell = np.round((self.s - self.s.min()) * CELLS).astype(np.int64)
+        for group in basis[common:]:
+            there = np.bincount(cell) > 0
+            cell = 2 * (np.cumsum(there) - 1)[cell] + (group != 0)
+        total = np.bincount(cell, self.w)
+        there = total > 0
+        s, positive, *x = (np.bincount(cell, self.w * each)[there] for each in (self.s, self.y, *basis))
+        return Counts(s / total[there], total[there], positive), np.stack(x) / total[there]
 
     @property
     def model(self) -> Model:
@@ -84,8 +107,7 @@ class SearchedRows(NamedTuple):
         return (loss + fit.value - fit.penalty) / len(self.s)
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
+class Model(Frozen, eq=False):
     """Logistic regression on a curve that all rows share, without a prior, and on groups, with one."""
 
     rows: SearchedRows
@@ -105,6 +127,10 @@ class Model:
         few = math.inf if rows.cluster is None else int(rows.cluster.max()) // CLUSTERS_EACH
         curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
+
+    def at(self, rows: Bools) -> Model:
+        """Return it for some of the rows, to which it is fitted coarsely: the curve's functions stay."""
+        return Model(self.rows.at(rows)._replace(coarse=True), self.basis[:, rows], self.common)
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
@@ -183,24 +209,33 @@ class RuleMoments(NamedTuple):
         """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
         return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
 
-    def beside(self, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
-        """Return about those beside further functions, (rules, k), in a share of the rows.
+    def packed(self, widths: tuple[Floats, Floats] | None) -> NDArray[np.float32]:
+        """Return variances, third moments and what is fine, tilts and factors of variances: (9, rules)."""
+        wide = widths or (np.ones_like(self.tilt),) * 2
+        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide]).astype(np.float32).reshape(9, -1)
 
-        Parameters
-        ----------
-        f, g : array of shape (..., k)
-            Sums of the information times each function, which are orthonormal, and of that times the log-odds.
-        share : float
-        """
-        (v11, third, fine), (v22, third2, fine2) = (each.times(share) for each in self.kinds)
-        new = v11 - (f * f).sum(axis=-1)
-        fine = fine & (new > _LEAST_NEW * v11)
-        new = np.where(fine, new, 1.0)
-        v12 = self.tilt * v11 - (f * g).sum(axis=-1)
-        new2 = v22 + self.tilt**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
-        fine2 = fine2 & fine & (new2 > _LEAST_NEW * v22)
-        kinds = Moments(new, third, fine), Moments(np.where(fine2, new2, 1.0), third2, fine2)
-        return RuleMoments(kinds, v12 / new)
+
+def beside(known: AnyFloats, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
+    """Return about those moments beside further functions, (rules, k), in a share of the rows, with dependence.
+
+    Parameters
+    ----------
+    known : array of shape (9, ...)
+        Packed.
+    f, g : array of shape (..., k)
+        Sums of the information times each function, which are orthonormal, and of that times the log-odds.
+    share : float
+    """
+    (v11, third, _), (v22, third2, _) = known[:3] * share, known[3:6] * share
+    fine, fine2, old, wide, wide2 = known[[2, 5, 6, 7, 8]].astype(np.float64)
+    new = v11 - (f * f).sum(axis=-1)
+    fine = (fine > 0) & (new > _LEAST_NEW * v11)
+    new = np.where(fine, new, 1.0)
+    v12 = old * v11 - (f * g).sum(axis=-1)
+    new2 = v22 + old**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
+    fine2 = (fine2 > 0) & fine & (new2 > _LEAST_NEW * v22)
+    kinds = Moments(new, third, fine).times(wide), Moments(np.where(fine2, new2, 1.0), third2, fine2).times(wide2)
+    return RuleMoments(kinds, v12 / new)
 
 
 def root(score: AnyFloats, moments: Moments) -> Floats:
@@ -216,8 +251,10 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
-Scored = tuple[Pair, RuleMoments, tuple[AnyFloats, AnyFloats]]
-"""Moments, and bias and slope scores, of all rules of two columns."""
+def _products(basis: Floats, of_rows: Floats) -> Floats:
+    """Sum products of functions over weighted rows, in parts that stay in cache."""
+    parts = (slice(first, first + _CELL_ROWS) for first in range(0, len(of_rows), _CELL_ROWS))
+    return np.sum([product(basis[:, part] * of_rows[part], basis[:, part].T) for part in parts], axis=0)
 
 
 class Scores:
@@ -235,14 +272,17 @@ class Scores:
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
-        w, v = self.rows.w, self.q * (1 - self.q)
-        self.information, self.variance = w * v, w * w * v
-        self.x = product(Factored(definite(product(model.basis * self.information, model.basis.T))).back, model.basis)
-        self._cross = product(self.x * self.variance, self.x.T)
+        w, v, self.basis = self.rows.w, self.q * (1 - self.q), model.basis
+        self.information = w * v
+        self.variance = w * self.information if self.rows.weighted else self.information
+        known = _products(model.basis, self.information)
+        self._back = Factored(definite(known)).back
+        weighted = _products(model.basis, self.variance) if self.rows.weighted else known
+        self._cross = self._back @ weighted @ self._back.T
         self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
         self.r = self.project(w * (model.rows.y - self.q)[None])[0]
         self.scored = np.stack([self.r, self.r * self.t], axis=1)
-        self.weighted, self.alike = model.rows.weighted, (self.r[None], np.sqrt(self.variance)[None])
+        self.alike = self.r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
@@ -251,8 +291,9 @@ class Scores:
     def _parts(self) -> Floats:
         """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
         some = self._some
-        v, t, x, w, q = self.variance[some], self.t[some], self.x[:, some], self.rows.w[some], self.q[some]
-        c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.weighted else (self.information[some],)
+        v, t, x, w, q = self.variance[some], self.t[some], self.basis[:, some], self.rows.w[some], self.q[some]
+        x = product(self._back, x)
+        c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
         plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
         every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
         parts, scale = np.empty((len(v), len(every))), len(self.q) / len(v)
@@ -265,22 +306,39 @@ class Scores:
         """Moments of all rules of each pair of columns."""
         return {pair: self.moments(np.moveaxis(p, 2, 0)) for pair, p in self.rule_sums(self._parts, self._some)}
 
-    def about(self, known: Mapping[Pair, RuleMoments], share: float) -> Iterator[Scored]:
-        """Yield bias and slope scores with about the moments that they have, given those of the common curve."""
-        new = self.x[self._new] * (np.sqrt(np.diag(self._cross)[self._new, None]) * self.information)
-        for pair, p in self.rule_sums(np.vstack([self.scored.T, new, new * self.t]).T):
-            f, g = np.split(p[..., 2:], 2, axis=-1)
-            of = known[pair].beside(f, g, share)
-            yield pair, of, of.scores(p[..., :1], p[..., 1:2])
+    def strongest(self, known: Mapping[Pair, NDArray[np.float32]], share: float) -> Iterator[tuple[Pair, Floats]]:
+        """Yield the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
+
+        By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
+        """
+        new = product(self._back[self._new], self.basis)
+        new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
+        for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
+            a, b = (self.columns[at].sets for at in pair)
+            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
+            if found is None:
+                p = self._of_rules(pair, table)
+                of = beside(known[pair].reshape(9, len(a), len(b)), *np.split(p[..., 2:], 2, axis=-1), share)
+                both = zip(of.scores(p[..., :1], p[..., 1:2]), of.kinds, strict=True)
+                z = (np.abs(root(score[..., 0], kind)) for score, kind in both)
+                found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
+            yield pair, found
 
     def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
+        for pair, table in self.tables(values, rows):
+            yield pair, self._of_rules(pair, table)
+
+    def _of_rules(self, pair: Pair, table: AnyFloats) -> AnyFloats:
+        a, b = (self.columns[at].sets for at in pair)
+        one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
+        return np.asarray(np.matmul(b, one))
+
+    def tables(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
+        """Sum values over the rows in every two bins of each pair of columns."""
         codes = np.stack([column.codes[rows] for column in self.columns])
-        tables = pair_tables(codes, [column.sets.shape[1] for column in self.columns], self.pairs, values)
-        for (j, k), table in zip(self.pairs, tables, strict=True):
-            a, b = self.columns[j].sets, self.columns[k].sets
-            one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
-            yield (j, k), np.asarray(np.matmul(b, one))
+        sizes = [column.sets.shape[1] for column in self.columns]
+        return zip(self.pairs, pair_tables(codes, sizes, self.pairs, values), strict=True)
 
     @property
     def n_rules(self) -> int:
@@ -291,7 +349,7 @@ class Scores:
 
     def moments(self, p: AnyFloats) -> RuleMoments:
         """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
-        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.x), *p.shape[1:]))
+        v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.basis), *p.shape[1:]))
         new = v11 / np.maximum(p[1], 1e-300)
         large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.variance))) & (p[1] >= LEAST_INFORMATION)
         fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
@@ -309,17 +367,18 @@ class Scores:
 
         With weights, rows count by them in the fit, and by their squares in variances.
         """
-        f, g = of[:2]
-        mf, mg = (
-            np.tensordot(self._cross, each, 1) - 2 * squared for each, squared in zip((f, g), of[-2:], strict=True)
-        )
+        f, g, mf, mg = *of[:2], *-of[:2]
+        if self.rows.weighted:
+            mf, mg = (
+                np.tensordot(self._cross, each, 1) + 2 * squared for each, squared in zip((f, g), -of[2:], strict=True)
+            )
         both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
         return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
 
     def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self.x[:, rows]
-        return np.asarray(r - product(product(r, x.T) / share, x * self.information[rows]))
+        x = self.basis[:, rows]
+        return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
 
     def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""

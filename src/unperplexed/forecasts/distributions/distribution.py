@@ -1,23 +1,24 @@
-"""Predictive distributions of families, and of objects of other packages.
+"""Predictive distributions of families, and of objects of other packages: whatever has cdf, ppf and logpdf.
 
 Distributions whose normal scores were moved by a map: what a remedy makes of those of families and objects.
 """
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._lib.arrays import as_array, at_hand, numbers
+from ..._lib.arrays import as_array, at_hand, library, numbers
 from ..._lib.errors import InputError
 from ..._lib.typing import Bools, Floats, Ints
 from ...statistics.normal_scores import cell_moments, information_between, normal_scores, probability_between
 from .arrays import closed, refuse_rows, vector
 from .families import law_of
-from .objects import Adapted, adapted
 from .partitions import beyond_merged
 from .predictive import Information, Limits, Predictive
 
@@ -33,6 +34,18 @@ _TOGETHER = 256
 _MANY, _STEPS = 2_048, 1_024
 """Where there are more different distributions of counts, their information is computed for parameters rounded to so
 many steps between powers of two, which changes it by some 1e-4."""
+
+
+_NAMES = {
+    "cdf": ("cdf",),
+    "sf": ("sf", "ccdf"),
+    "ppf": ("ppf", "icdf"),
+    "logpdf": ("logpmf", "logpdf", "log_prob", "log_pdf"),
+}
+"""What the functions of a law are called in SciPy's two interfaces, PyTorch, NumPyro, NGBoost and skpro."""
+
+_HALVINGS = 200
+"""After so many halvings an interval is one number, whatever it was."""
 
 
 class Distribution(Predictive):
@@ -72,28 +85,24 @@ class Distribution(Predictive):
     parameters: MappingProxyType[str, Floats]
     """Parameters as given, each of shape (n,)."""
     _law: Any
-    _n: int
-    _rounded = False
+    _rounded: bool
     """Whether information is computed for rounded parameters however few distributions there are."""
 
     def __init__(self, family: Any, **parameters: Any) -> None:
-        if isinstance(family, str):
-            given = _same_length(parameters)
-            self._set(family=family, parameters=MappingProxyType(given), _law=law_of(family, given))
-            self._set(_n=len(next(iter(given.values()))))
-        else:
-            if parameters:
-                raise InputError(f"{next(iter(parameters))}: parameters belong to families by name, not to objects.")
-            law = adapted(family)
-            self._set(family=None, parameters=MappingProxyType({}), _law=law, _n=len(law))
+        named = isinstance(family, str)
+        if parameters and not named:
+            raise InputError(f"{next(iter(parameters))}: parameters belong to families by name, not to objects.")
+        given = _same_length(parameters) if named else {}
+        law = law_of(family, given) if named else adapted(family)
+        self._set(family=family if named else None, parameters=MappingProxyType(given), _law=law, _rounded=False)
 
     def __len__(self) -> int:
         """Count the forecasts."""
-        return self._n
+        return len(self._law)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the forecasts were made from, as functions of a family are not."""
-        return _made, (self._law if self.family is None else self.family, dict(self.parameters))
+        return partial(Distribution, self.family or self._law, **self.parameters), ()
 
     @property
     def form(self) -> str:
@@ -133,20 +142,14 @@ class Distribution(Predictive):
         """Return the log density at x; the log probability of counts, and of an atom."""
         return np.asarray(self._law.logpdf(np.asarray(x, dtype=np.float64)))
 
-    def subset(self, rows: Bools | Ints) -> Distribution:
+    def subset(self, rows: Bools | Ints | slice) -> Distribution:
         """Return some of the forecasts."""
-        part = Distribution.__new__(Distribution)
-        law = self._law.subset(rows)
         parameters = MappingProxyType({name: each[rows] for name, each in self.parameters.items()})
-        n = len(np.arange(len(self))[rows])
-        part._set(family=self.family, parameters=parameters, _law=law, _n=n, _rounded=self._rounded)
-        return part
+        return self._with(parameters=parameters, _law=self._law.subset(rows))
 
     def row_by_row(self) -> Distribution:
         """Return the same forecasts, of which each tells as much as it does among any others."""
-        found = self.subset(np.arange(len(self)))
-        found._set(_rounded=True)
-        return found
+        return self._with(_rounded=True)
 
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares of shape (k,), as an array of shape (n, k)."""
@@ -164,11 +167,8 @@ class Distribution(Predictive):
             refuse_rows(values > np.floor(values), "y_true", f"no count, though the forecasts are {self.form},", remedy)
         return values
 
-    def scores_at(self, y: Any) -> tuple[Floats, Floats]:
-        """Return normal scores of F(y-) and F(y), of numbers that broadcast against shape (n,)."""
-        return self._scores(np.asarray(y, dtype=np.float64))
-
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         high = normal_scores(self.cdf(y), self.sf(y))
         if self.discrete:
             return normal_scores(self.cdf(y - 1), self.sf(y - 1)), high
@@ -182,17 +182,13 @@ class Distribution(Predictive):
             return _of_counts(self._law, n, limits, self._rounded)
         merged = []
         if self.has_atom:
-            atom = self._scores(np.zeros(n))
+            atom = self.scores_at(np.zeros(n))
             merged.append(atom if limits is None else _without(atom, limits))
         if limits is not None:
             merged += [(np.full(n, -np.inf), limits[0]), (limits[1], np.full(n, np.inf))]
         if not merged:
             return np.eye(4)[None], np.zeros(n, dtype=np.int64)
         return np.eye(4) - sum(_lost(*each) for each in merged), np.arange(n)
-
-
-def _made(family: Any, parameters: dict[str, Floats]) -> Distribution:
-    return Distribution(family, **parameters)
 
 
 def _same_length(parameters: dict[str, Any]) -> dict[str, Floats]:
@@ -259,6 +255,126 @@ def _of_counts(law: Any, n: int, limits: Limits | None, rounded: bool) -> Inform
             edges = beyond_merged(edges, ends[0][rows, None], ends[1][rows, None])
         information[rows] = information_between(edges)
     return information, back.ravel()
+
+
+class Adapted:
+    """Distributions of an object, one a row."""
+
+    parameters: tuple[Floats, ...] = ()
+
+    def __init__(self, of: Any, n: int, discrete: bool, rows: Ints | None = None) -> None:
+        """Take the object, its number of rows, and the rows that are meant."""
+        self._of, self._n, self.discrete, self._rows = of, n, discrete, rows
+
+    def __len__(self) -> int:
+        """Count the rows that are meant."""
+        return self._n if self._rows is None else len(self._rows)
+
+    def cdf(self, x: Any) -> Floats:
+        """Return the probability up to x."""
+        try:
+            return np.clip(self._call("cdf", x), 0, 1)
+        except NotImplementedError:  # PyTorch's have the name, not always the function
+            raise InputError(f"family: {type(self._of).__name__} does not tell its cdf; give samples of it.") from None
+
+    def sf(self, x: Any) -> Floats:
+        """Return the probability of more than x."""
+        return np.clip(self._call("sf", x), 0, 1) if _method(self._of, "sf") else 1 - self.cdf(x)
+
+    def ppf(self, q: Any) -> Floats:
+        """Return quantiles, by halving intervals if the object has none."""
+        try:
+            return self._call("ppf", q) if _method(self._of, "ppf") else self._halved(q)
+        except NotImplementedError:  # PyTorch's mixtures have the name only
+            return self._halved(q)
+
+    def logpdf(self, x: Any) -> Floats:
+        """Return the log density, of counts the log probability."""
+        return self._call("logpdf", x)
+
+    def subset(self, rows: Bools | Ints) -> Adapted:
+        """Return some of the rows."""
+        known = np.arange(self._n) if self._rows is None else self._rows
+        return Adapted(self._of, self._n, self.discrete, known[rows])
+
+    def _call(self, name: str, x: Any) -> Floats:
+        """Call a function of the object at numbers for the rows that are meant, which broadcast against them."""
+        rows = np.arange(self._n) if self._rows is None else self._rows
+        x = np.asarray(x, dtype=np.float64)
+        wanted = np.broadcast_to(x, np.broadcast_shapes(x.shape, rows.shape)).reshape(-1, len(rows))
+        found = np.stack([self._at(name, each, rows) for each in wanted])
+        return found.reshape(*x.shape[:-1], len(rows)) if x.ndim > 1 else found[0]
+
+    def _at(self, name: str, x: Floats, rows: Ints) -> Floats:
+        """Call at one number a row; each object has all of its rows, of which some may be meant several times."""
+        method = _method(self._of, name)
+        if self._rows is None:
+            return _called(method, self._of, x)
+        found, left = np.empty(len(x)), np.arange(len(x))
+        while left.size:
+            first = left[np.unique(rows[left], return_index=True)[1]]
+            everywhere = np.full(self._n, x[first[0]])
+            everywhere[rows[first]] = x[first]
+            found[first] = _called(method, self._of, everywhere)[rows[first]]
+            left = np.setdiff1d(left, first)
+        return found
+
+    def _halved(self, q: Any) -> Floats:
+        q = np.asarray(q, dtype=np.float64)
+        q = np.broadcast_to(q, np.broadcast_shapes(q.shape, (len(self),)))
+        low, high = -np.ones(q.shape), np.ones(q.shape)
+        while (over := (self.cdf(low) >= q) & (low > -1e300)).any():
+            low = np.where(over, low * 4, low)
+        while (under := (self.cdf(high) < q) & (high < 1e300)).any():
+            high = np.where(under, high * 4, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if ((middle <= low) | (middle >= high)).all():
+                break
+            below = self.cdf(middle) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.ceil(low) if self.discrete else high
+
+
+def adapted(of: Any) -> Adapted:
+    """Take an object as distributions, or refuse it."""
+    if isinstance(of, Adapted):
+        return of
+    for name in ("cdf", "logpdf"):
+        if isinstance(of, type) or not _method(of, name):
+            also = " (an object of the class, with parameters, not the class itself)" if isinstance(of, type) else ""
+            raise InputError(
+                f"family: expected a name or an object with cdf, ppf and logpdf, got {type(of).__name__} without"
+                f" {name}{also}."
+            )
+    shape = getattr(of, "batch_shape", None)
+    shape = np.shape(_called(_method(of, "cdf"), of, np.ones(()))) if shape is None else tuple(shape)
+    if len(shape) != 1:
+        raise InputError(f"family: expected an object of distributions of shape (n,), one a row, got shape {shape}.")
+    return Adapted(of, shape[0], _discrete(of))
+
+
+def _discrete(of: Any) -> bool:
+    """Say whether an object's distributions are of whole numbers alone."""
+    support = getattr(of, "support", None)
+    told = getattr(of, "is_discrete", getattr(support, "is_discrete", None))
+    if isinstance(told, bool):
+        return told
+    kinds = {each.__name__ for each in type(of).__mro__}
+    return "DiscreteDistribution" in kinds or ("ContinuousDistribution" not in kinds and hasattr(of, "logpmf"))
+
+
+def _method(of: Any, name: str) -> Any:
+    return next((found for each in _NAMES[name] if callable(found := getattr(of, each, None))), None)
+
+
+def _called(method: Any, of: Any, x: Floats) -> Floats:
+    """Call with the numbers as the object's package has them, and give what comes back to NumPy."""
+    given: Any = x
+    if library(of) == "torch":
+        given = sys.modules["torch"].tensor(x)
+    with np.errstate(all="ignore"):
+        return np.asarray(as_array(method(given)), dtype=np.float64)
 
 
 class Mended(Adapted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -11,29 +11,6 @@ from scipy import special
 from ..._lib.errors import InputError, check_choice, listed, meant
 from ..._lib.typing import Floats
 from .arrays import refuse_rows
-
-Parameters = Mapping[str, Floats]
-"""By name, each of shape (n,)."""
-
-
-class Law(Protocol):
-    """Distributions of numbers, one a row; arrays are broadcast against shape (n,)."""
-
-    @property
-    def discrete(self) -> bool:
-        """Whether only whole numbers are possible."""
-
-    def cdf(self, x: Floats) -> Floats:
-        """Return the probability up to x."""
-
-    def sf(self, x: Floats) -> Floats:
-        """Return the probability of more than x."""
-
-    def ppf(self, q: Floats) -> Floats:
-        """Return quantiles."""
-
-    def logpdf(self, x: Floats) -> Floats:
-        """Return the log density, of counts the log probability."""
 
 
 class Family(NamedTuple):
@@ -54,6 +31,10 @@ class Parametric:
     def __init__(self, family: Family, parameters: tuple[Floats, ...]) -> None:
         """Take the parameters of the functions, each of shape (n,)."""
         self._family, self.parameters, self.discrete = family, parameters, family.discrete
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.parameters[0])
 
     def cdf(self, x: Floats) -> Floats:
         """Return the probability up to x."""
@@ -249,6 +230,10 @@ class WithAtom:
         self._law, self._zero, self.discrete = law, zero, law.discrete
         self.parameters = (*law.parameters, zero)
 
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self._zero)
+
     def cdf(self, x: Floats) -> Floats:
         """Return the probability up to x."""
         return np.asarray(self._zero * (np.asarray(x) >= 0) + (1 - self._zero) * self._law.cdf(x))
@@ -292,9 +277,6 @@ _POSITIVE = ("sd", "df", "scale", "log_sd", "shape", "rate", "size")
 _MOST_COUNTED = 1e10
 """Largest mean of counts: quantiles of larger ones are not known, and each count is as good as none."""
 
-_POSITIVE_MEANS = {"gamma": 0.0, "poisson": -1e-300, "negative-binomial": -1e-300}
-"""Families whose means have a lower limit: above 0, or 0 itself."""
-
 
 def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
     """Make distributions of a family from parameters by name, after checking both."""
@@ -304,8 +286,7 @@ def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
     ways = tuple(found.from_parameters)
     names = next((way for way in ways if {*way} == {*parameters}), None)
     if names is None:
-        _refuse_names(family, [*parameters], ways)
-        raise AssertionError
+        raise _other_names(family, [*parameters], ways)
     for name, each in given.items():
         _check(family, name, each)
     if found.discrete:
@@ -317,25 +298,25 @@ def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
     return WithAtom(law, given["zero"]) if "zero" in given else law
 
 
-def _refuse_names(family: str, given: list[str], ways: tuple[tuple[str, ...], ...]) -> None:
+def _other_names(family: str, given: list[str], ways: tuple[tuple[str, ...], ...]) -> InputError:
     known = [*dict.fromkeys(name for way in ways for name in way), "zero"]
-    for name in given:
-        if name not in known:
-            raise InputError(f"{family}: no parameter {name!r}{meant('', name, known)}")
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        return InputError(f"{family}: no parameter {unknown!r}{meant('', unknown, known)}")
     expected = " or ".join(", ".join(way) for way in ways)
-    raise InputError(f"{family}: expected {expected} (and zero for an atom at 0), got {listed(given) or 'none'}.")
+    return InputError(f"{family}: expected {expected} (and zero for an atom at 0), got {listed(given) or 'none'}.")
 
 
 def _check(family: str, name: str, values: Floats) -> None:
     """Refuse parameters out of range."""
-    wrong, what = np.zeros(values.shape, dtype=bool), ""
-    if name in _POSITIVE:
+    if name in _POSITIVE or (name == "mean" and family == "gamma"):
         wrong, what = values <= 0, "no number above 0"
-    elif name == "mean" and family in _POSITIVE_MEANS:
-        least = _POSITIVE_MEANS[family]
-        wrong, what = values <= least, "no number above 0" if least == 0 else "a number below 0"
+    elif name == "mean" and FAMILIES[family].discrete:
+        wrong, what = values < 0, "a number below 0"
     elif name == "probability":
         wrong, what = (values <= 0) | (values > 1), "no probability above 0 and up to 1"
     elif name == "zero":
         wrong, what = (values < 0) | (values >= 1), "no probability from 0 to below 1"
+    else:
+        return
     refuse_rows(wrong, name, what, f"Leave these rows out, or mend the forecasts of family {family}.")

@@ -11,7 +11,7 @@ from ..._lib.arrays import at_hand
 from ..._lib.dataclasses import replace
 from ..._lib.errors import InputError
 from ..._lib.formatting import number_of
-from ..._lib.typing import Bools, Floats, Ints
+from ..._lib.typing import Bools, Floats
 from ...kernels.devices import Scale
 from ...statistics.normal_scores import information_between, normal_scores, probability_between
 from ..forecasts import Forecasts
@@ -67,6 +67,7 @@ class Ordered(Predictive):
     labels: tuple[Label, ...]
     """The classes, the lowest first."""
     _settings: LabelSettings
+    _by_row = ("probabilities",)
 
     def __init__(
         self,
@@ -114,12 +115,6 @@ class Ordered(Predictive):
         missing = int(np.count_nonzero(~self.complete))
         return ((missing, f"{number_of(missing, 'forecast')} that are no distribution: left out."),) * bool(missing)
 
-    def subset(self, rows: Bools | Ints) -> Ordered:
-        """Return some of the forecasts."""
-        part = Ordered.__new__(Ordered)
-        part._set(probabilities=self.probabilities[rows], labels=self.labels, _settings=self._settings)
-        return part
-
     def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes of the forecasts, labels or one-hot rows, as numbers of classes from 0."""
         self._refuse_forecasts(y)
@@ -147,10 +142,7 @@ class Ordered(Predictive):
     def with_ends(self, ends: Floats) -> Ordered:
         """Return forecasts of the same classes that end at other normal scores."""
         ends = np.pad(ends, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
-        part = Ordered.__new__(Ordered)
-        p = probability_between(ends[:, :-1], ends[:, 1:])
-        part._set(probabilities=p, labels=self.labels, _settings=self._settings)
-        return part
+        return self._with(probabilities=probability_between(ends[:, :-1], ends[:, 1:]))
 
     def exceedance(self) -> Floats:
         """Return the probabilities of each class but the lowest, or a higher one, of shape (n, K - 1)."""
@@ -172,7 +164,8 @@ class Ordered(Predictive):
         """Return the probabilities of classes by their numbers, one a row."""
         return np.asarray(self.probabilities[np.arange(len(self)), y.astype(np.int64)])
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         row, at = np.arange(len(self)), y.astype(np.int64)
         below, above = _bounds(self.probabilities)
         return normal_scores(below[row, at], above[row, at]), normal_scores(below[row, at + 1], above[row, at + 1])

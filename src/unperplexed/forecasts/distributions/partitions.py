@@ -48,21 +48,27 @@ class Partition(Predictive):
         raise NotImplementedError
 
     @property
-    def _bounds(self) -> AnyFloats:
+    def numbers(self) -> AnyFloats:
         """Numbers that bound the cells, of shape (n, k - 1), in any order."""
+        found: AnyFloats = getattr(self, self._by_row[0])
+        return found
+
+    def at(self, numbers: AnyFloats) -> Partition:
+        """Return forecasts of other numbers with the same shares."""
         raise NotImplementedError
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What was seen in the forecasts, and what it asks."""
-        return (*super().notes, *questions(self._bounds, "forecasts"))
+        return (*super().notes, *questions(self.numbers, "forecasts"))
 
     def __len__(self) -> int:
         """Count the forecasts."""
-        return len(self._bounds)
+        return len(self.numbers)
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
-        below, up_to = ranks(self._bounds, y)
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
+        below, up_to = ranks(self.numbers, y)
         z = ndtri(self.edges)
         return z[below], z[up_to + 1]
 
@@ -121,6 +127,7 @@ class Samples(Partition):
     """Members as they came, of shape (n, M)."""
     names: tuple[Any, ...] | None
     """Names of their columns, if they have any."""
+    _by_row = ("members",)
 
     def __init__(self, members: Any) -> None:
         found, names = matrix(members, "members", "member", "member")
@@ -133,9 +140,7 @@ class Samples(Partition):
 
     def called(self, names: Sequence[str]) -> Samples:
         """Return the same forecasts with the names of the members' columns."""
-        made = self.subset(slice(None))
-        made._set(names=tuple(names) if len(names) == self.members.shape[1] else None)
-        return made
+        return self._with(names=tuple(names) if len(names) == self.members.shape[1] else None)
 
     @property
     def form(self) -> str:
@@ -175,12 +180,6 @@ class Samples(Partition):
     def _name(self, at: int) -> str:
         return f"column {at if self.names is None else repr(self.names[at])}"
 
-    def subset(self, rows: Bools | Ints | slice) -> Samples:
-        """Return some of the forecasts."""
-        part = Samples.__new__(Samples)
-        part._set(members=self.members[rows], names=self.names)
-        return part
-
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares: the k-th of M ordered members at k/(M + 1), linear between, none beyond."""
         size = self.members.shape[1]
@@ -198,9 +197,9 @@ class Samples(Partition):
         size = self.members.shape[1]
         return np.asarray(np.arange(size + 2) / (size + 1))
 
-    @property
-    def _bounds(self) -> AnyFloats:
-        return self.members
+    def at(self, numbers: AnyFloats) -> Samples:
+        """Return other members."""
+        return Samples(numbers)
 
     def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Samples:
         """Count the outcome as a member, so that calibrated ranks are independent of level and spread.
@@ -248,6 +247,7 @@ class Quantiles(Partition):
     """Quantiles in the order of the levels, those that crossed sorted; of shape (n, k)."""
     crossed: int
     """Number of rows whose quantiles crossed."""
+    _by_row = ("values",)
 
     def __init__(self, levels: Any, values: Any) -> None:
         found, names = matrix(values, "values", "level", "quantile")
@@ -285,11 +285,9 @@ class Quantiles(Partition):
         )
         return tuple(note for note in each if note[0]) + super().notes
 
-    def subset(self, rows: Bools | Ints) -> Quantiles:
+    def subset(self, rows: Bools | Ints | slice) -> Quantiles:
         """Return some of the forecasts."""
-        part = Quantiles.__new__(Quantiles)
-        part._set(levels=self.levels, values=self.values[rows], crossed=0)
-        return part
+        return self._with(values=self.values[rows], crossed=0)
 
     def quantile(self, shares: Any) -> Floats:
         """Return quantiles at shares, linear in the normal scores of the levels; beyond as between the last two."""
@@ -313,9 +311,9 @@ class Quantiles(Partition):
             found.append(np.where(np.isinf(end), end, self.values[np.arange(len(self)), at]))
         return found
 
-    @property
-    def _bounds(self) -> AnyFloats:
-        return self.values
+    def at(self, numbers: AnyFloats) -> Quantiles:
+        """Return other quantiles at the same levels."""
+        return Quantiles(self.levels, numbers)
 
 
 def _checked_levels(levels: Any, shape: tuple[int, ...]) -> Floats:

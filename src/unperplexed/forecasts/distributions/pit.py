@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._lib.errors import InputError
 from ..._lib.formatting import number_of
-from ..._lib.typing import Bools, Floats, Ints
+from ..._lib.typing import Bools, Floats
 from ...statistics.normal_scores import cell_moments, normal_scores
 from .arrays import refuse_rows, vector
 from .predictive import Information, Limits, Note, Predictive
@@ -46,6 +46,7 @@ class PIT(Predictive):
     """Predicted probability of less than the outcome; of shape (n,)."""
     high: Floats
     """Predicted probability up to the outcome; of shape (n,)."""
+    _by_row = ("low", "high")
 
     def __init__(self, low: Any, high: Any = None) -> None:
         low = _probabilities(low, "low", None)
@@ -70,10 +71,6 @@ class PIT(Predictive):
         said = f"the cells of {number_of(wide, 'forecast')} are known by the outcomes alone: information estimated."
         return ((wide, said),) if wide else ()
 
-    def subset(self, rows: Bools | Ints) -> PIT:
-        """Return some of the forecasts."""
-        return PIT(self.low[rows], self.high[rows])
-
     def quantile(self, shares: Any) -> Floats:
         """Refuse: PIT values do not tell the forecasts."""
         raise InputError("PIT values do not tell the forecasts' quantiles. Give the forecasts themselves.")
@@ -85,7 +82,8 @@ class PIT(Predictive):
         """Read and check the outcomes, which may be left out."""
         return self.low if y is None else super().outcomes(y, missing=missing)
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
+        """Return normal scores of F(y-) and F(y)."""
         return normal_scores(self.low, 1 - self.low), normal_scores(self.high, 1 - self.high)
 
     def _limits(self, censored: Any) -> Limits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.typing import Bools, Floats, Ints
 
 BARS = 20
@@ -14,8 +14,7 @@ COVERED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Central intervals whose coverage is given, where any quantile is known."""
 
 
-@dataclass(frozen=True, eq=False)
-class PitRows:
+class PitRows(Frozen, eq=False):
     """Where outcomes fall in their predictive distributions, as normal scores."""
 
     low: Floats

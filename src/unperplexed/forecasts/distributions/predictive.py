@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..._lib.arrays import floats
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError, check_choice
 from ..._lib.formatting import number_of
 from ..._lib.typing import Bools, Floats, Ints
@@ -36,10 +37,19 @@ class Predictive:
     Arrays cannot be written to. They are not copied where they can be read as they are: do not change them.
     """
 
+    _by_row: ClassVar[tuple[str, ...]]
+    """Names of the fields that have a row for each forecast."""
+
     def _set(self, **fields: Any) -> None:
         vars(self).update(
             {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
         )
+
+    def _with(self, **changed: Any) -> Self:
+        """Return forecasts with other fields, which are not checked."""
+        made = type(self).__new__(type(self))
+        made._set(**{name: getattr(self, name) for name in type(self).__annotations__} | changed)
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to change a forecast."""
@@ -79,11 +89,11 @@ class Predictive:
         """Whether nothing of a forecast is missing. Incomplete ones have to be left out: ``subset(complete)``."""
         return np.ones(len(self), dtype=bool)
 
-    def subset(self, rows: Bools | Ints) -> Predictive:
+    def subset(self, rows: Bools | Ints | slice) -> Self:
         """Return some of the forecasts."""
-        raise NotImplementedError
+        return self._with(**{name: getattr(self, name)[rows] for name in self._by_row})
 
-    def row_by_row(self) -> Predictive:
+    def row_by_row(self) -> Self:
         """Return the same forecasts, of which each tells as much as it does among any others."""
         return self
 
@@ -103,12 +113,8 @@ class Predictive:
         """Return the distances between the quartiles, by 1.349: the standard deviations of normal distributions."""
         return np.asarray((self._quartiles[:, 2] - self._quartiles[:, 0]) / NORMAL_QUARTILES)
 
-    def supported(self, y: Any) -> Bools:
-        """Say of each outcome whether its forecast holds it possible."""
-        return self._possible(self.outcomes(y))
-
     def _possible(self, y: Floats) -> Bools:
-        """Say the same of outcomes that were checked."""
+        """Say of each outcome whether its forecast holds it possible."""
         return np.ones(len(y), dtype=bool)
 
     def pit_rows(self, y: Any, *, censored: Mapping[str, Any] | None = None, sample_weight: Any = None) -> PitRows:
@@ -138,7 +144,7 @@ class Predictive:
     def unscaled_rows(self, y: Floats, censored: Mapping[str, Any] | None, sample_weight: Any) -> PitRows:
         """Return the same with levels and spreads as they are."""
         refuse_rows(~self.complete, self.form, "something missing", "Leave them out with subset(complete).")
-        low, high = self._scores(y)
+        low, high = self.scores_at(y)
         impossible = ~self._possible(y) | (np.isinf(low) & (low == high))  # no double is so small a probability
         limits = None if not censored else self._limits(censored)
         if limits is not None:
@@ -166,7 +172,7 @@ class Predictive:
         """Return rows with levels and spreads as they are judged."""
         return rows.scaled()
 
-    def _scores(self, y: Floats) -> tuple[Floats, Floats]:
+    def scores_at(self, y: Floats) -> tuple[Floats, Floats]:
         """Return normal scores of F(y-) and F(y)."""
         raise NotImplementedError
 
@@ -199,7 +205,7 @@ class Predictive:
         refuse_rows(np.isnan(limits), f"censored {side}", "no limit", f"Give {never:g} where there is none.")
         finite = np.flatnonzero(np.isfinite(limits))
         if finite.size:
-            scores[finite] = self.subset(finite)._scores(limits[finite])[0 if side == "above" else 1]
+            scores[finite] = self.subset(finite).scores_at(limits[finite])[0 if side == "above" else 1]
         return scores
 
     def _beside(self, y: Floats, censored: Mapping[str, Any]) -> Predictive:
@@ -217,3 +223,53 @@ def _merged(low: Floats, high: Floats, impossible: Bools, limits: Limits) -> tup
     low = np.where(below, -np.inf, np.where(above, limits[1], low))
     high = np.where(above, np.inf, np.where(below, limits[0], high))
     return low, high, impossible & ~below & ~above
+
+
+class Observed(Frozen, eq=False):
+    """Outcomes and forecasts of the rows of which both are known."""
+
+    y: Floats
+    forecast: Predictive
+    weight: Any
+    censored: Any
+    """As `Predictive.pit_rows` takes them, of these rows."""
+    kept: Ints
+    """Numbers of the rows among all that were given."""
+    missing: int
+    """Number of rows without an outcome."""
+
+    def only(self, rows: Ints) -> Observed:
+        """Return some of the rows, in their order."""
+        n, limits = len(self.y), self.censored
+        if isinstance(limits, Mapping):
+            limits = {side: of_rows(each, rows, n, f"censored {side}") for side, each in limits.items()}
+        forecast = self.forecast if len(rows) == n else self.forecast.subset(rows)
+        weight = of_rows(self.weight, rows, n, "sample_weight")
+        return Observed(self.y[rows], forecast, weight, limits, self.kept[rows], self.missing)
+
+
+def observed(y_true: Any, forecast: Predictive, reading: Mapping[str, Any], there: Bools | bool = True) -> Observed:
+    """Check outcomes, and leave out incomplete forecasts and, if ``invalid`` is "drop", rows without an outcome.
+
+    Of several forecasters, ``there`` are the rows in which all forecasts are complete.
+
+    Raises
+    ------
+    InputError
+        For outcomes, weights or limits that cannot be read.
+    """
+    invalid = reading.get("invalid", "refuse")
+    check_choice("invalid", invalid, ("refuse", "drop"))
+    y = forecast.outcomes(y_true, missing=invalid == "drop")
+    known = ~np.isnan(y)
+    beside = reading.get("sample_weight"), reading.get("censored")
+    every = Observed(y, forecast, *beside, np.arange(len(y)), int(np.count_nonzero(~known)))
+    return every.only(np.flatnonzero(known & forecast.complete & there))
+
+
+def of_rows(values: Any, kept: Ints, n: int, name: str) -> Any:
+    """Take the values of the rows that are kept, from one for each of all rows, or one for all together."""
+    array = np.asarray(values)
+    if array.ndim and len(array) != n:
+        raise InputError(f"{name}: expected a value for each of {n:,} rows, got {len(array):,}.")
+    return array[kept] if array.ndim else values

@@ -9,7 +9,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import Frozen, dataclass, field
 from ..items import Item, Remarks
 
 Record = dict[str, Any]
@@ -31,8 +31,7 @@ class Log:
     """What a form keeps from one record to the next."""
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Frozen):
     """A form of logs: how its records are recognised, and the items that each has."""
 
     name: str

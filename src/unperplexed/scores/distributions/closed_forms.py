@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from ..._lib.typing import Floats
-from ...forecasts.distributions.families import Law
+from ...forecasts.distributions.distribution import Distribution
 
 _SHARES = (0.001, 0.1, 0.5, 0.9, 0.999)
 """Quantiles between which is integrated, so that no piece is much wider than what happens in it."""
@@ -35,12 +35,12 @@ _TAIL = 1e-12
 """Counts beyond these quantiles are left out; what they add is of the order of its square."""
 
 
-def integrated_crps(law: Law, y: Floats, above: Floats, below: Floats) -> Floats:
+def integrated_crps(law: Distribution, y: Floats, above: Floats, below: Floats) -> Floats:
     """Integrate (F(x) - [y <= x])^2 over x from ``above`` to ``below``.
 
     Parameters
     ----------
-    law : Law
+    law : Distribution
         Continuous but for jumps at 0 and at outcomes.
     y : array of shape (n,)
         Outcomes.
@@ -57,7 +57,7 @@ def integrated_crps(law: Law, y: Floats, above: Floats, below: Floats) -> Floats
     return total
 
 
-def _inside(law: Law, y: Floats, low: Floats, high: Floats) -> Floats:
+def _inside(law: Distribution, y: Floats, low: Floats, high: Floats) -> Floats:
     """Integrate over pieces that do not contain y."""
     total, width, over = np.zeros_like(y), high - low, low >= y
     for node in _INSIDE:
@@ -77,7 +77,7 @@ def _tail(share: Callable[[Floats], Floats], start: Floats, spread: Floats) -> F
     return np.asarray(np.where(finite, total * np.abs(spread) * _STEP, 0))
 
 
-def summed_crps(law: Law, y: Floats, above: Floats, below: Floats) -> Floats:
+def summed_crps(law: Distribution, y: Floats, above: Floats, below: Floats) -> Floats:
     """Integrate (F(x) - [y <= x])^2 over x from ``above`` to ``below`` where only whole numbers are possible.
 
     Parameters are as in `integrated_crps`.

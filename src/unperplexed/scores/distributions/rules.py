@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError, nearest
 from ..._lib.typing import AnyFloats, Floats
 from ...forecasts.distributions.arrays import refuse_rows
 from ...forecasts.distributions.distribution import Distribution
 from ...forecasts.distributions.ordered import Ordered
-from ...forecasts.distributions.partitions import Quantiles, Samples
+from ...forecasts.distributions.partitions import Partition, Quantiles, Samples
 from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
 from ...kernels.compiled import kernel as _kernel
@@ -118,10 +118,10 @@ def threshold_weighted_crps_rows(
     above, below = (np.broadcast_to(np.asarray(each, dtype=np.float64), len(y)) for each in (above, below))
     if isinstance(forecast, Distribution):
         return _between(y, forecast, above, below)
-    if not isinstance(forecast, Quantiles | Samples):
+    if not isinstance(forecast, Partition):
         raise _untold("threshold_weighted_crps", forecast)
     clip = partial(np.clip, a_min=above[:, None], a_max=below[:, None])
-    return crps_rows(np.clip(y, above, below), _mapped(forecast, clip), fair)
+    return crps_rows(np.clip(y, above, below), forecast.at(clip(forecast.numbers)), fair)
 
 
 def _between(y: Floats, forecast: Distribution, above: Floats, below: Floats) -> Floats:
@@ -188,34 +188,22 @@ def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if isinstance(forecast, Ordered):
         with np.errstate(divide="ignore"):
             return 0.0 - np.log(forecast.of_class(y))
-    rows = forecast.pit_rows(y)
-    low, high = np.where(rows.low > 0, -rows.high, rows.low), np.where(rows.low > 0, -rows.low, rows.high)
+    low, high = forecast.scores_at(y)
+    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.log(ndtr(high) - ndtr(low)))
 
 
 def log1p_crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
     """Return the CRPS of each row on the scale log(1 + y), by quantiles or members that are not negative."""
-    if not isinstance(forecast, Quantiles | Samples):
+    if not isinstance(forecast, Partition):
         raise InputError("log1p_crps: it is a score of Quantiles and Samples.")
-    if min(y.min(), _lowest(forecast)) < 0:
+    if min(y.min(), forecast.numbers.min()) < 0:
         raise InputError("log1p_crps: there are numbers below 0. It is for counts and amounts.")
-    return crps_rows(np.log1p(y), _mapped(forecast, np.log1p), fair)
+    return crps_rows(np.log1p(y), forecast.at(np.log1p(forecast.numbers)), fair)
 
 
-def _lowest(forecast: Quantiles | Samples) -> float:
-    return float((forecast.values[:, 0] if isinstance(forecast, Quantiles) else forecast.members).min())
-
-
-def _mapped(forecast: Quantiles | Samples, to: Callable[[AnyFloats], AnyFloats]) -> Quantiles | Samples:
-    """Return the forecasts of an increasing function of the outcome."""
-    if isinstance(forecast, Quantiles):
-        return Quantiles(forecast.levels, to(forecast.values))
-    return Samples(to(forecast.members))
-
-
-@dataclass(frozen=True)
-class DistributionScore:
+class DistributionScore(Frozen):
     """A scoring rule of predictive distributions: one value for each row, and what is to be known about it."""
 
     name: str
@@ -225,14 +213,10 @@ class DistributionScore:
     """What tables call it."""
     note: str = ""
     """A few words for tables."""
-    larger_is_better: bool = False
+    better: str = "smaller"
+    """Which values are better."""
     proper: bool = True
     """Whether no forecast can be expected to score better than one's belief."""
-
-    @property
-    def better(self) -> str:
-        """Which values are better, in a word."""
-        return "larger" if self.larger_is_better else "smaller"
 
 
 DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
@@ -303,7 +287,7 @@ def scores_that_apply(forecast: Predictive, y: Floats) -> tuple[DistributionScor
     paired = isinstance(forecast, Quantiles) and _paired(forecast)
     of_classes = isinstance(forecast, Ordered)
     names = ["weighted_interval_score" if paired else "ranked_probability_score" if of_classes else "crps"]
-    if isinstance(forecast, Quantiles | Samples) and (y == np.floor(y)).all() and min(y.min(), _lowest(forecast)) >= 0:
+    if isinstance(forecast, Partition) and (y == np.floor(y)).all() and min(y.min(), forecast.numbers.min()) >= 0:
         names.append("log1p_crps")
     if not isinstance(forecast, Samples):  # the ranks of members have all the same probability
         names.append("log_score")

@@ -8,7 +8,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError, check_choice
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ ENGINES = ("local", *sorted(module.name for module in iter_modules(__path__)))
 """That of this process, and the modules of this folder: each works on files, by a function `running`."""
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Frozen):
     """What counts files, and where."""
 
     name: str = "local"

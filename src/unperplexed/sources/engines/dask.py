@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ..._lib.errors import InputError
+from ..._lib.errors import InputError, needed
 from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
 from ...tally.tally import Tally
@@ -32,14 +32,12 @@ from ..map_reduce import (
 from ..readers import Source
 from ..records import records_source
 
-try:
+with needed("The engine 'dask'", "Dask", "dask"):
     import dask
     from dask.dataframe import DataFrame
     from dask.delayed import Delayed, delayed
     from distributed import Client, KilledWorker, LocalCluster, default_client
     from distributed.comm import get_address_host_port
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("The engine 'dask' needs Dask: pip install 'unperplexed[dask]'") from error
 
 
 @reads(Columns, ASKED)

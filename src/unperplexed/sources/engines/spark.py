@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ..._lib.errors import InputError
+from ..._lib.errors import InputError, needed
 from ...forecasts.reading import reads
 from ...tally.tallies import MOST_GROUPS, Tallies
 from ...tally.tally import Tally
@@ -36,15 +36,13 @@ from ..map_reduce import (
 )
 from ..records import records_source
 
-try:
+with needed("The engine 'spark'", "PySpark", "spark"):
     from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark import TaskContext
     from pyspark.errors import PySparkException
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.functions import col, floor
     from pyspark.sql.types import BooleanType, NumericType
-except ImportError as error:  # pragma: no cover - depends on the installation
-    raise ImportError("The engine 'spark' needs PySpark: pip install 'unperplexed[spark]'") from error
 
 _FOUND = "number long, found binary"
 """What mapInArrow gives: the number of a part, or of a group of them, and what was found in it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numpy.typing import NDArray
 
 from ..._lib.arrays import Columns, Unreadable
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import Frozen, field
 from ..._lib.errors import InputError
 from ..._lib.typing import Ints
 
@@ -34,8 +35,7 @@ Batches = Callable[[], Iterator["Batch"]]
 """What reads a file, or a stretch of it."""
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(Frozen):
     """What the user says about how a file is written."""
 
     separator: str = ""
@@ -49,8 +49,7 @@ class Options:
     """Sheet of a spreadsheet."""
 
 
-@dataclass(frozen=True)
-class Cells:
+class Cells(Frozen):
     """What the user says about the text of cells, whatever the format."""
 
     missing: Sequence[str] = ()
@@ -68,8 +67,7 @@ class Cells:
         return [number for number in found if not isnan(number)]
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Frozen):
     """The columns to read, by what they hold."""
 
     probabilities: Sequence[Sequence[str]] = ()
@@ -82,12 +80,15 @@ class Wanted:
     @property
     def names(self) -> list[str]:
         """Every column once, in the order asked for."""
-        grouped = [name for group in self.probabilities for name in group]
-        return list(dict.fromkeys([*self.raw, *grouped, *self.numbers]))
+        return list(dict.fromkeys([*self.raw, *self.numeric]))
+
+    @property
+    def numeric(self) -> list[str]:
+        """Those that hold numbers, once each."""
+        return list(dict.fromkeys([*chain.from_iterable(self.probabilities), *self.numbers]))
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Frozen):
     """Successive rows of the wanted columns."""
 
     probabilities: list[Columns]
@@ -104,8 +105,7 @@ class Batch:
     """Of a sample, which stretch of successive rows each row is in."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Frozen):
     """A file whose columns are known and can be read by name."""
 
     names: list[str]
@@ -144,8 +144,7 @@ class Source:
 Opener = Callable[[Path, Options], Source]
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Frozen):
     """A file format. A module of this folder lists its formats in ``FORMATS``; its openers import heavy libraries."""
 
     name: str

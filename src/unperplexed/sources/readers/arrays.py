@@ -22,9 +22,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError
-from . import Batch, Format, Options, Source, Wanted, batch_rows, unreadable
+from . import Batch, Column, Format, Options, Source, Wanted, batch_rows, unreadable
 from .numbers import Numbers
 
 _DAMAGE = (
@@ -37,8 +37,7 @@ _LARGEST_ROW = 1 << 27
 """Bytes of a row; one batch holds at least one."""
 
 
-@dataclass(frozen=True)
-class _Array:
+class _Array(Frozen):
     """An array in a file, or a field of one."""
 
     shape: tuple[int, ...]
@@ -135,7 +134,6 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         used = {places[name][0]: arrays[places[name][0]] for name in wanted.names}
-        numeric = Wanted(wanted.probabilities, wanted.numbers).names
         with _readable(kind):
             n_rows = _n_rows(used)
         step = batch_rows(
@@ -154,17 +152,10 @@ def _source(kind: str, path: Path, arrays: dict[str, _Array]) -> Source:
                 for name, values in data.items():
                     _check_text(values, name, start)
                 read = Numbers(start, wanted.cells)
-                numbers = {name: read.of(data[name], name) for name in numeric}
-                yield Batch(
-                    [read.side_by_side(numbers, names) for names in wanted.probabilities],
-                    {name: numbers[name] for name in wanted.numbers},
-                    {name: data[name] for name in wanted.raw},
-                    start,
-                    stop - start,
-                    size * stop // max(1, n_rows),
-                    stop == n_rows,
-                    read.unreadable(wanted.numbers),
-                )
+                numbers = {name: read.of(data[name], name) for name in wanted.numeric}
+                raw: dict[str, Column] = {name: data[name] for name in wanted.raw}
+                position = size * stop // max(1, n_rows)
+                yield read.batch(wanted, numbers, raw, stop - start, position, stop == n_rows)
 
     return Source(list(shapes) + list(fields), batches, size, shapes={} if fields else shapes)
 

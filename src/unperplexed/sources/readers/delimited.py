@@ -157,20 +157,9 @@ def _batch(
             f"the quotes in it can be read as {rows:,} rows or as {frame.height:,}; see line {line}. {_QUOTE_WELL}"
         )
     read = Numbers(first_row, wanted.cells, options.decimal_comma)
-    numeric = {
-        name: _numbers(frame[_place(header, name)], name, first_row, words, read)
-        for name in Wanted(wanted.probabilities, wanted.numbers).names
-    }
-    return Batch(
-        [read.side_by_side(numeric, names) for names in wanted.probabilities],
-        {name: numeric[name] for name in wanted.numbers},
-        {name: frame[_place(header, name)].alias(name) for name in wanted.raw},
-        first_row,
-        frame.height,
-        chunk.position,
-        chunk.last,
-        read.unreadable(wanted.numbers),
-    )
+    numeric = {name: _numbers(frame[_place(header, name)], name, first_row, words, read) for name in wanted.numeric}
+    raw: dict[str, Column] = {name: frame[_place(header, name)].alias(name) for name in wanted.raw}
+    return read.batch(wanted, numeric, raw, frame.height, chunk.position, chunk.last)
 
 
 def _place(header: list[str], name: str) -> str:

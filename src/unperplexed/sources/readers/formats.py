@@ -20,7 +20,7 @@ from pkgutil import iter_modules
 from shlex import quote
 from typing import Any
 
-from ..._lib.dataclasses import dataclass, replace
+from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError
 from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold
@@ -41,8 +41,7 @@ def formats() -> dict[str, Format]:
     return {each.name: each for each in sorted(found, key=lambda each: each.rank)}
 
 
-@dataclass(frozen=True)
-class File:
+class File(Frozen):
     """A file to read."""
 
     name: str

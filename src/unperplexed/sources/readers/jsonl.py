@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..._lib.errors import InputError
-from . import Batch, Format, Options, Source, Wanted
+from . import Batch, Column, Format, Options, Source, Wanted
 from .numbers import Numbers, check_lengths, list_matrix
 from .text_streams import Chunk, chunks, head, not_utf8, refuse_utf16
 
@@ -172,7 +172,7 @@ class _Known(NamedTuple):
 
 
 def _batch(chunk: Chunk, known: _Known, wanted: Wanted, first_row: int) -> Batch:
-    numeric = Wanted(wanted.probabilities, wanted.numbers).names
+    numeric = wanted.numeric
     lists = {name: width for name, width in known.widths.items() if width is not None}
     nested = [name for name in wanted.raw if name in lists]
     if nested:
@@ -187,16 +187,8 @@ def _batch(chunk: Chunk, known: _Known, wanted: Wanted, first_row: int) -> Batch
         name: _matrix(frame[name], lists[name], first_row, read) if name in lists else read.of(frame[name], name)
         for name in numeric
     }
-    return Batch(
-        [read.side_by_side(data, names) for names in wanted.probabilities],
-        {name: data[name] for name in wanted.numbers},
-        {name: frame[name] for name in wanted.raw},
-        first_row,
-        frame.height,
-        chunk.position,
-        chunk.last,
-        read.unreadable(wanted.numbers),
-    )
+    raw: dict[str, Column] = {name: frame[name] for name in wanted.raw}
+    return read.batch(wanted, data, raw, frame.height, chunk.position, chunk.last)
 
 
 def _frame(data: bytes, kinds: dict[str, Any]) -> pl.DataFrame | None:

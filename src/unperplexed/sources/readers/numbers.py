@@ -15,7 +15,7 @@ from ..._lib.arrays import numbers as array_numbers
 from ..._lib.errors import InputError
 from ..._lib.typing import Bools, Ints
 from ...forecasts.problems import text_hints
-from . import Cells, Column
+from . import Batch, Cells, Column, Wanted
 
 MISSING_TEXTS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
 
@@ -77,6 +77,15 @@ class Numbers:
     def side_by_side(self, data: Mapping[str, Column], names: Sequence[str]) -> Columns:
         """Columns as a matrix of probabilities; a column that is a matrix stands alone."""
         return replace(_side_by_side(data, names, self._first_row), unreadable=self.unreadable(names))
+
+    def batch(
+        self, wanted: Wanted, data: Mapping[str, Column], raw: dict[str, Column], n_rows: int, position: int, last: bool
+    ) -> Batch:
+        """Columns that were made numbers, and others as they are, as a batch."""
+        columns = [self.side_by_side(data, names) for names in wanted.probabilities]
+        numbers = {name: data[name] for name in wanted.numbers}
+        unreadable = self.unreadable(wanted.numbers)
+        return Batch(columns, numbers, raw, self._first_row, n_rows, position, last, unreadable)
 
     def unreadable(self, names: Sequence[str]) -> Unreadable | None:
         """Text that was set aside in some columns, if there is any."""

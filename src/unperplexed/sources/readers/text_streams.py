@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from ..._lib.dataclasses import dataclass
+from ..._lib.dataclasses import Frozen
 from ..._lib.errors import InputError
 
 UTF8 = ("utf-8", "utf8", "utf-8-sig")
@@ -28,8 +28,7 @@ class Stream(Protocol):
         """Read about so many bytes."""
 
 
-@dataclass(frozen=True)
-class Compression:
+class Compression(Frozen):
     """A compression of text files."""
 
     name: str
@@ -205,8 +204,7 @@ _MOST_VALUES = 1 << 22
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(Frozen):
     """Successive whole records of a text file."""
 
     data: bytes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize
 
 from ..._lib.arrays import check_indexes
-from ..._lib.dataclasses import dataclass, field
+from ..._lib.dataclasses import Frozen, field
 from ..._lib.errors import InputError, rows_text
 from ..._lib.typing import Floats
 from ...statistics.means import checked_weights
@@ -32,8 +32,7 @@ LOWEST_SHARE = 0.999
 """Fits come this near to the lower bound of the coupling: at the bound itself the density is level."""
 
 
-@dataclass(frozen=True, eq=False)
-class CoupledFit(Generic[D]):
+class CoupledFit(Generic[D], Frozen, eq=False):
     """A fitted distribution, with what is known of how well it is determined."""
 
     distribution: D
@@ -65,8 +64,7 @@ class Given(NamedTuple):
     """Least and largest coupling."""
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Frozen):
     """Checked data (n, d) with weights that sum to 1 and their number of rows."""
 
     x: Floats
