@@ -24,52 +24,71 @@ struct PairTables {
     T* out;
 };
 
-// Adds some columns of values of each row, which are packed, to the row's cell, in vectors as far as they go.
+// Adds vectors of values of each row, which are packed, to the row's cell.
 template <Index COUNT, class T>
-INLINED void add_rows(const T* value, const std::uint8_t* a, const std::uint8_t* b, Index rows, Index count, Index size,
-                      Index width, T* table) {
+INLINED void add_rows(const T* value, const std::uint8_t* a, const std::uint8_t* b, Index rows, Index size, T* table) {
     using Lane = typename Lanes<T>::Vector;
     constexpr Index LANE = Lanes<T>::COUNT;
-    const Index taken = COUNT ? COUNT : count, whole = taken - taken % LANE;
-    for (Index row = 0; row < rows; ++row, value += taken) {
-        T* cell = table + (Index(a[row]) * size + b[row]) * width;
-        for (Index k = 0; k < whole; k += LANE) {
+    for (Index row = 0; row < rows; ++row, value += COUNT) {
+        T* cell = table + (Index(a[row]) * size + b[row]) * COUNT;
+        for (Index k = 0; k < COUNT; k += LANE) {
             const Lane sum = loaded<Lane>(cell + k) + loaded<Lane>(value + k);
             std::memcpy(cell + k, &sum, sizeof sum);
         }
-        for (Index k = whole; k < taken; ++k) cell[k] += value[k];
     }
 }
 
-// Columns of values from the first on, of all rows and pairs.
+// So many zeros, from a line of the cache on.
+template <class T>
+class Zeros {
+    std::vector<T> held;
+
+public:
+    explicit Zeros(Index count) : held(count + 64 / sizeof(T), 0) {}
+    T* data() {
+        return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(held.data()) + 63) & ~std::uintptr_t(63));
+    }
+};
+
+// Columns of values from the first on, of all rows and pairs, filled up to whole vectors.
 template <Index COUNT, class T>
 INLINED void add_columns(const PairTables<T>& given, const Index* pairs, Index count, Index first, Index taken) {
-    constexpr Index ROWS = 4096;
-    std::vector<T> packed(ROWS * taken);
+    constexpr Index ROWS = 65536 / sizeof(T) / COUNT, EACH = 5;  // two columns, a size, a place, cells
+    Index cells = 0;
+    for (Index at = 0; at < count; ++at) cells += pairs[EACH * at + 4];
+    Zeros<T> held(cells * COUNT), kept(ROWS * COUNT);
+    T *const tables = held.data(), *const packed = kept.data();
     for (Index from = 0; from < given.rows; from += ROWS) {
         const Index rows = std::min(ROWS, given.rows - from);
         for (Index row = 0; row < rows; ++row) {
             const T* value = given.values + (from + row) * given.width + first;
-            std::copy(value, value + taken, packed.data() + row * taken);
+            std::copy(value, value + taken, packed + row * COUNT);
         }
-        for (const Index* pair = pairs; pair < pairs + 4 * count; pair += 4) {  // two columns, a size, a place
+        T* table = tables;
+        for (const Index* pair = pairs; pair < pairs + EACH * count; pair += EACH) {
             const auto *a = given.codes + pair[0] * given.rows + from, *b = given.codes + pair[1] * given.rows + from;
-            add_rows<COUNT>(packed.data(), a, b, rows, taken, pair[2], given.width, given.out + pair[3] + first);
+            add_rows<COUNT>(packed, a, b, rows, pair[2], table);
+            table += pair[4] * COUNT;
+        }
+    }
+    const T* table = tables;
+    for (const Index* pair = pairs; pair < pairs + EACH * count; pair += EACH) {
+        for (Index cell = 0; cell < pair[4]; ++cell, table += COUNT) {
+            std::copy(table, table + taken, given.out + pair[3] + cell * given.width + first);
         }
     }
 }
 
 template <class T>
 INLINED void all_pairs(const PairTables<T>& given, const Index* pairs, Index count) {
-    constexpr Index WIDE = 128 / sizeof(T);
+    constexpr Index LANE = Lanes<T>::COUNT, WIDE = 4 * LANE;
     for (Index first = 0; first < given.width; first += WIDE) {
         const Index taken = std::min(WIDE, given.width - first);
-        switch (taken) {
-            case WIDE: add_columns<WIDE>(given, pairs, count, first, taken); break;
-            case 2: add_columns<2>(given, pairs, count, first, taken); break;
-            case 4: add_columns<4>(given, pairs, count, first, taken); break;
-            case 8: add_columns<8>(given, pairs, count, first, taken); break;
-            default: add_columns<0>(given, pairs, count, first, taken);
+        switch ((taken + LANE - 1) / LANE) {
+            case 1: add_columns<LANE>(given, pairs, count, first, taken); break;
+            case 2: add_columns<2 * LANE>(given, pairs, count, first, taken); break;
+            case 3: add_columns<3 * LANE>(given, pairs, count, first, taken); break;
+            default: add_columns<WIDE>(given, pairs, count, first, taken);
         }
     }
 }
@@ -279,12 +298,12 @@ void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<flo
 }
 
 // Adds the values of rows (rows x width) to the tables in out. Of a pair: its columns (of codes, columns x rows), how many
-// values the second one has, and where in out its table begins. The caller has seen to it that the codes fit the tables.
+// values the second one has, where in out its table begins, and its cells. The caller has seen to it that codes fit.
 template <class T>
 void pair_tables(nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> codes,
                  nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> values,
                  nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu> pairs, Vector<T> out) {
-    if (codes.shape(1) != values.shape(0) || pairs.shape(1) != 4) {
+    if (codes.shape(1) != values.shape(0) || pairs.shape(1) != 5) {
         throw nb::value_error("pair_tables: shapes do not go together");
     }
     const PairTables<T> given{codes.data(), Index(codes.shape(1)), values.data(), Index(values.shape(1)), out.data()};

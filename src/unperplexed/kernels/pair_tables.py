@@ -35,7 +35,8 @@ def pair_tables(
         for (a, b), table in zip(pairs, tables, strict=True):
             _add_sparse(codes[a], codes[b], values, table)
     else:
-        plan = np.array([(a, b, sizes[b], at) for (a, b), at in zip(pairs, starts[:-1], strict=True)], dtype=np.int64)
+        each = zip(pairs, starts[:-1], strict=True)
+        plan = np.array([(a, b, sizes[b], at, sizes[a] * sizes[b]) for (a, b), at in each], dtype=np.int64)
         _in_threads(_kernel.pair_tables, np.ascontiguousarray(codes), np.ascontiguousarray(values), plan, total)
     return tables
 

@@ -126,13 +126,13 @@ def _raise(most: Floats, table: AnyFloats, sets: Sequence[AnyFloats], tilt: Floa
     kinds : sequence of Moments
         Those of the rows that are summed, with dependence.
     """
-    factors = np.stack([_factors(moments) for moments in kinds], axis=1).astype(np.float32)
+    (a, b), (high, low) = sets, np.stack([_factors(moments) for moments in kinds], axis=1).astype(np.float32)
     limit = most.astype(np.float32)
-    places, bias, raw = beyond(table, *sets, tilt.astype(np.float32), *factors, limit, _FARTHEST)
+    places, bias, raw = beyond(table, a, b, tilt.astype(np.float32), high, low, limit, _FARTHEST)
     slope, rule, sample = np.unravel_index(places, (2, len(tilt), limit.shape[-1]))
     score = np.where(slope, raw - tilt[rule].astype(np.float32) * bias, bias).astype(np.float64)
-    chosen = Moments(*(np.stack([a.ravel(), b.ravel()])[slope, rule] for a, b in zip(*kinds, strict=True)))
-    two = np.minimum(*np.minimum(np.divmod(rule, len(sets[1])), 1))
+    chosen = Moments(*(np.stack([x.ravel(), z.ravel()])[slope, rule] for x, z in zip(*kinds, strict=True)))
+    two = np.minimum(*np.minimum(np.divmod(rule, len(b)), 1))
     np.maximum.at(most, (two, slope, sample), np.abs(root(score, chosen)))
 
 

@@ -199,8 +199,8 @@ class Search(Frozen, eq=False):
                 break
         model, named = _without_needless(self.columns, model, named)
         described = [*self._groups(common, model, named, chance, label)]
-        wide = [of[0][chance.known[pair].kinds[0].fine] for pair, of in chance.widths.items()]
-        effect = float(np.concatenate([*wide, *([] if chance.widths else [np.ones(1)])]).mean())  # of dependence
+        wide = np.concatenate([each[7][each[2] > 0] for each in chance.known.values()])  # for dependence
+        effect = float(wide.mean()) if wide.size else 1.0
         detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information / effect, 1e-300))
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)

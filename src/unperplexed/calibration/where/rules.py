@@ -92,7 +92,7 @@ class SearchedRows(NamedTuple):
         total = np.bincount(cell, self.w)
         there = total > 0
         s, positive, *x = (np.bincount(cell, self.w * each)[there] for each in (self.s, self.y, *basis))
-        return Counts(s / total[there], total[there], positive), np.stack(x) / total[there]
+        return Counts(s / total[there], *np.array([total[there], positive], np.float64)), np.stack(x) / total[there]
 
     @property
     def model(self) -> Model:
@@ -254,7 +254,8 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
 def _products(basis: Floats, of_rows: Floats) -> Floats:
     """Sum products of functions over weighted rows, in parts that stay in cache."""
     parts = (slice(first, first + _CELL_ROWS) for first in range(0, len(of_rows), _CELL_ROWS))
-    return np.sum([product(basis[:, part] * of_rows[part], basis[:, part].T) for part in parts], axis=0)
+    each = [product(basis[:, part] * of_rows[part], basis[:, part].T) for part in parts]
+    return np.asarray(np.sum(each, axis=0))
 
 
 class Scores:
@@ -315,10 +316,11 @@ class Scores:
         new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
         for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
             a, b = (self.columns[at].sets for at in pair)
-            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
+            found = strongest(np.asarray(table, np.float64), a, b, known[pair], share, _LEAST_NEW)
             if found is None:
                 p = self._of_rules(pair, table)
-                of = beside(known[pair].reshape(9, len(a), len(b)), *np.split(p[..., 2:], 2, axis=-1), share)
+                f, g = np.split(p[..., 2:], 2, axis=-1)
+                of = beside(known[pair].reshape(9, len(a), len(b)), f, g, share)
                 both = zip(of.scores(p[..., :1], p[..., 1:2]), of.kinds, strict=True)
                 z = (np.abs(root(score[..., 0], kind)) for score, kind in both)
                 found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
