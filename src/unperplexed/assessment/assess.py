@@ -159,8 +159,8 @@ def assess(
         from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions
 
-        settings = DistributionSettings(reading, reference, metrics, confidence)
-        return assess_distributions(y_true, y_prob, settings, among)
+        asked = DistributionSettings(reading, reference, metrics, confidence)
+        return assess_distributions(y_true, y_prob, asked, among)
     if among is not None and y_prob is None:
         raise InputError("among: groups are searched in rows; a tally has none.")
     if is_predictive(y_true):

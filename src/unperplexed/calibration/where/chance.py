@@ -85,7 +85,7 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     n, widths = len(scores.variance), dict[Pair, tuple[Floats, Floats]]()
     if scores.rows.cluster is None:
         rows = rng.choice(n, _ROWS, replace=False) if n > _ROWS else np.arange(n)
-        u = rng.random((len(rows), samples))
+        u: AnyFloats = rng.random((len(rows), samples))
     else:
         rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
     share, most = len(rows) / n, np.zeros((2, 2, samples))
@@ -149,7 +149,7 @@ def _factors(moments: Moments) -> Floats:
 
 def _in_clusters(
     scores: Scores, cluster: Ints, rng: np.random.Generator, samples: int
-) -> tuple[Ints, Floats, dict[Pair, tuple[Floats, Floats]]]:
+) -> tuple[Ints, AnyFloats, dict[Pair, tuple[Floats, Floats]]]:
     """Draw uniform numbers of whole clusters: a row shares its cluster's number with a probability, or has its own.
 
     The probability is the square root of the correlation within clusters, which is estimated by moments. Variances have
@@ -167,14 +167,15 @@ def _in_clusters(
         seen = (scores.scores(scores.values(r, rows), rows) for r in signed)
         for (pair, own), (_, full) in zip(*seen, strict=True):
             squares[pair] = squares[pair] + np.array([[_square(z) for z in both] for both in (own, full)])
-    widths, within = {}, np.broadcast_to(correlation, 2)
+    widths, within = dict[Pair, tuple[Floats, Floats]](), np.broadcast_to(correlation, 2)
     for pair, ((seen, seen2), (full, full2)) in squares.items():
         v, v2 = (moments.variance * share * samples for moments in scores.of[pair].kinds)
         factors = ((seen / v, full / v), (seen2 / v2, full2 / v2))
         bias, slope = (np.maximum(1, np.maximum(a, 1 + r * (b - 1))) for r, (a, b) in zip(within, factors, strict=True))
         widths[pair] = bias, slope
-    u, shared = (rng.random((len(rows), samples), dtype=np.float32) for _ in range(2))
-    np.copyto(u, rng.random((g, samples), dtype=np.float32)[of], where=shared < np.sqrt(max(correlation)))
+    shared = rng.random((len(rows), samples)) < np.sqrt(max(correlation))
+    u = rng.random((len(rows), samples))
+    np.copyto(u, rng.random((g, samples))[of], where=shared)
     return rows, u, widths
 
 

@@ -145,7 +145,7 @@ class Found(NamedTuple):
     """Of the clearest rule: is any group wrong?"""
     detectable: float
     """Bias in a tenth of the rows that is found with a probability of 80%."""
-    common: Model
+    common: AnyModel
     """The curve that all rows share."""
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:

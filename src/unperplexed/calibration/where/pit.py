@@ -210,7 +210,7 @@ class PitScores(Scores):
         taken = (self._known / self._total)[rows, None].astype(h.dtype)
         return np.asarray(h - taken * (h.sum(axis=0) / share))
 
-    def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
+    def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all.
 
         They are drawn from those of all rows, in order, each in its standard deviations.

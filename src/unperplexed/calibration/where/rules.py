@@ -382,7 +382,7 @@ class Scores:
         x = self.basis[:, rows]
         return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
 
-    def drawn(self, u: Floats, rows: Ints, share: float) -> AnyFloats:
+    def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""
         happened = self.rows.w[rows, None] * ((u < self.q[rows, None]) - self.q[rows, None])
         return self.values(self.project(happened.T, rows, share).T[None], rows)
