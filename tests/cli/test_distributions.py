@@ -167,9 +167,10 @@ def unfit(command):
             if each.help and str(each.help).endswith(CLASSES)]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["assess", "compare", "skill", "recalibrate", "check", "monitor", "tally"])
+@pytest.mark.parametrize("command", ["assess", "compare", "skill", "recalibrate", "check", "monitor", "tally", "where"])
 def test_what_help_says_is_not_for_distributions_is_refused(folder, command, capsys):
     more = {"check": ["--require", "width < 2"], "monitor": ["--time", "made"], "recalibrate": ["-o", "m.json"]}
+    more["where"] = ["--among", "made"]
     pl.read_csv("f.csv").write_csv("g.csv")
     files = ["a=f.csv", "b=g.csv"] if command == "compare" else ["f.csv"]
     words = [command, *files, "--truth", "y", "--quantiles", "q*", *more.get(command, ["--json", "x.json"])]
@@ -182,7 +183,8 @@ def test_what_help_says_is_not_for_distributions_is_refused(folder, command, cap
     refused = {*_OF_CLASSES} - {"prob", "ordered", "forecast"}
     known = {each.dest for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions}
     unsaid = refused & known - {each.dest for each in options}
-    assert unsaid <= {"recalibrate": {"apply", "seed"}, "assess": {"engine"}, "tally": {"engine"}}.get(command, set())
+    known = {"recalibrate": {"apply", "seed"}, "assess": {"engine", "among"}, "tally": {"engine"}}
+    assert unsaid <= {**known, "where": {"among", "seed"}}.get(command, set())
 
 
 def test_wide_files_in_the_same_order_are_compared_without_ids(folder, capsys):

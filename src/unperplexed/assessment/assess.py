@@ -54,10 +54,12 @@ _SAME = 1e-6
 
 
 @overload
-def assess(y_true: Any, y_prob: Predictive, **options: Unpack[PredictiveOptions]) -> DistributionAssessment: ...
+def assess(
+    y_true: Any, y_prob: Predictive, *, among: Any = None, **options: Unpack[PredictiveOptions]
+) -> DistributionAssessment: ...
 @overload
 def assess(
-    y_true: Any, y_prob: Any = None, *, n_jobs: int | None = None, **options: Unpack[AssessOptions]
+    y_true: Any, y_prob: Any = None, *, n_jobs: int | None = None, among: Any = None, **options: Unpack[AssessOptions]
 ) -> Assessment: ...
 @frames_as_input
 @reads(AssessedReading, SEARCHED)
@@ -74,6 +76,7 @@ def assess(
     resamples: int = 400,
     seed: int = 0,
     n_jobs: int | None = None,
+    among: Any = None,
     **reading: Unpack[AssessedReading],
 ) -> Any:
     """Assess forecasts against outcomes: how good they are and what is wrong with them.
@@ -115,6 +118,9 @@ def assess(
         Random seed of the bootstrap replicates.
     n_jobs : int, optional
         As in `Tally.of`.
+    among : mapping from str to array_like of shape (n,), or data frame, optional
+        Columns in which groups of rows are searched where forecasts are wrong, as `find_groups` does with its defaults:
+        ``groups_found`` of the result. A `Tally` has no rows to search.
     **reading
         How rows are read: options of `Forecasts`, which describes them, among them ``labels``, ``pos_label``,
         ``scale`` ("percent", "logits", "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that may
@@ -153,7 +159,10 @@ def assess(
         from ..pairing.distribution_skill import DistributionSettings
         from .distributions import assess_distributions
 
-        return assess_distributions(y_true, y_prob, DistributionSettings(reading, reference, metrics, confidence))
+        asked = DistributionSettings(reading, reference, metrics, confidence)
+        return assess_distributions(y_true, y_prob, asked, among)
+    if among is not None and y_prob is None:
+        raise InputError("among: groups are searched in rows; a tally has none.")
     if is_predictive(y_true):
         raise InputError("y_true: got forecasts. Outcomes come first, then forecasts.")
     if counts_distributions(y_true):
@@ -168,7 +177,7 @@ def assess(
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
-    forecasts, known, dependence = read_rows(y_true, y_prob, reading)
+    forecasts, known, dependence = read_rows(y_true, y_prob, reading, among, "among")
     parts = parts_for(view, known.get("clusters"), known.get("sample_weight"))
     tally = Tally.count(forecasts, parts=parts, diagnosed=0, **counting)
     result = replace(
@@ -176,6 +185,10 @@ def assess(
         skill=skill_against(reference, forecasts, settings, y_true, known, dependence=dependence),
         dependence=dependence,
     )
+    if among is not None:
+        from .find_groups import groups_of_rows
+
+        result = replace(result, groups_found=groups_of_rows([(forecasts, among)], dependence, seed=seed))
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])
     result = result.diagnosed_by(partial(diagnosed_rows, forecasts, tally), lambda: [forecasts])

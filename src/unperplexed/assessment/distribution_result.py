@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..pairing.distribution_skill import ScoreSkill
+    from .groups_found import Groups
 
 _USUAL, _TOLD = (0.5, 0.8, 0.95), 0.8
 """Probabilities of intervals that are shown first, and of the one that is told in words."""
@@ -196,6 +197,8 @@ class DistributionAssessment(JsonResult, kw_only=True):
     """What was seen on the way in, such as crossing quantiles."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found of dependence that nobody declared."""
+    groups_found: Groups | None = None
+    """Groups of rows in which they are wrong, where these were searched."""
     version: str = __version__
     _remedy: Callable[[], DistributionRemedy | None] | None = field(default=None, repr=False, compare=False)
 

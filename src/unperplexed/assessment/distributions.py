@@ -84,10 +84,17 @@ class Scored(NamedTuple):
         return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 
 
-def assess_distributions(y_true: Any, forecast: Predictive, settings: DistributionSettings) -> DistributionAssessment:
+def assess_distributions(
+    y_true: Any, forecast: Predictive, settings: DistributionSettings, among: Any = None
+) -> DistributionAssessment:
     """Assess predictive distributions; `assess` describes it."""
     rows, scored = _read(y_true, forecast, settings)
-    return _mendable(rows, assessed(rows, scored, settings.confidence))
+    found = _mendable(rows, assessed(rows, scored, settings.confidence))
+    if among is None:
+        return found
+    from .find_groups import columns_among, groups_of_distributions
+
+    return replace(found, groups_found=groups_of_distributions(rows, columns_among(among, len(forecast))))
 
 
 def _mendable(rows: DistributionRows, found: DistributionAssessment) -> DistributionAssessment:

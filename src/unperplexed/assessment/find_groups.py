@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.arrays import check_indexes
 from .._lib.dataclasses import replace
-from .._lib.elementary import expit
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
 from ..calibration.undeclared import read_rows
 from ..calibration.where.conditions import Column, columns_of_values
-from ..calibration.where.naming import MOST, Found, Residuals, Search
+from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
 from ..forecasts.labels import Label
-from ..forecasts.reading import SEARCHED, RowReading, is_predictive, reads
+from ..forecasts.reading import SEARCHED, NumberReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
 from ..recalibration.found_groups import PREDICTED, FoundGroupRecalibrator, arrays_among, class_texts, event_of
 from ..recalibration.gain import Gain
@@ -33,6 +32,10 @@ from ..report.result import frames_as_input
 from ..statistics.intervals import Dependence, uncertain_mean
 from .groups_found import Groups
 
+if TYPE_CHECKING:
+    from ..calibration.distribution_rows import DistributionRows
+    from ..calibration.where.naming import AnyRows
+
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
 """Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
 searched, of more whether the most probable one is right; clusters with fewer of which their dependence is hardly known;
@@ -40,7 +43,7 @@ and the AUC of a column alone from which on it looks like another form of the ou
 
 
 @frames_as_input
-@reads(RowReading, SEARCHED)
+@reads(NumberReading, SEARCHED)
 def find_groups(
     y_true: Any,
     y_prob: Any = None,
@@ -49,7 +52,7 @@ def find_groups(
     max_groups: int = MOST,
     view: str = "each-class",
     seed: int = 0,
-    **reading: Unpack[RowReading],
+    **reading: Unpack[NumberReading],
 ) -> Groups:
     """Find groups of rows in which forecasts are wrong, beyond the error that all rows share.
 
@@ -61,8 +64,9 @@ def find_groups(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    y_prob : array_like of shape (n,) or (n, C)
-        Predicted probabilities, of rows that did not train the model.
+    y_prob : array_like of shape (n,) or (n, C), or predictive distributions
+        Predicted probabilities, of rows that did not train the model. Or `Quantiles`, `Samples`, `Distribution` or
+        `PIT` of a number, or `Ordered` classes, as in `assess`.
     among : mapping from str to array_like of shape (n,), or data frame
         Columns among which to search: numbers, dates or categories, at most 60. Of dates month and weekday are searched
         too. A missing value is a condition.
@@ -75,7 +79,8 @@ def find_groups(
         Random seed of the samples and of the folds.
     **reading
         How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``,
-        ``ignore_label``, ``scale``, ``invalid``.
+        ``ignore_label``, ``scale``, ``invalid``; of distributions ``censored``, ``issued`` and ``target_date``. Windows
+        that overlap are in clusters by stretches of the time of issue, as long as the longest.
 
     Returns
     -------
@@ -113,6 +118,12 @@ def find_groups(
     fitted without the fold, and weigh what they do on all rows. With more than two classes both are its ``"logistic"``
     map.
 
+    Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
+    regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and
+    far from it. Their variances are those seen of mended scores, which samples are drawn from. A group has a shift, in
+    predicted spreads (error "bias"), or a factor of the width (error "width"), fitted one after another. There is no
+    gain.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,7 +136,11 @@ def find_groups(
     [('age >= 60', 667)]
     """
     if is_predictive(y_prob):
-        raise InputError("y_prob: groups are searched for class probabilities, not for predictive distributions.")
+        from ..calibration.distribution_rows import read_distributions
+
+        check_indexes(y_true=y_true, among=among)
+        rows = read_distributions(y_true, y_prob, reading)
+        return groups_of_distributions(rows, columns_among(among, len(y_prob)), max_groups, seed)
     if y_prob is None:
         raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
@@ -147,7 +162,12 @@ class _Event(NamedTuple):
 
 
 def groups_of_rows(
-    stream: _Rows, dependence: DependenceSearch, max_groups: int, view: str, seed: int, named: bool = True
+    stream: _Rows,
+    dependence: DependenceSearch,
+    max_groups: int = MOST,
+    view: str = "each-class",
+    seed: int = 0,
+    named: bool = True,
 ) -> Groups:
     """Search rows, which come part by part with their columns.
 
@@ -164,54 +184,120 @@ def groups_of_rows(
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, parts, notes = _gathered(stream)
+    columns, warnings = _columns(parts, rows.truth, named)
+    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
+    if events[0].label is None:
+        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
+
+    def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
+        corrected = _corrected(rows, events, found, search.columns)
+        gain = _gain(rows, corrected, events, found, search) if any(of.groups for of in found) else None
+        return {"gain": gain, "notes": notes, "_fit": partial(_recalibrator, corrected, found, search.seed, gain)}
+
+    p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
+    common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
+    return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
+
+
+def groups_of_distributions(
+    rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = MOST, seed: int = 0, named: bool = True
+) -> Groups:
+    """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
+    from ..calibration.diagnosis.distributions import Tested
+    from ..calibration.diagnosis.row_groups import Windows
+    from ..calibration.where.pit import PitModel
+    from ..forecasts.distributions.ordered import Ordered
+
+    most, seed = check_whole("max_groups", max_groups), check_seed(seed)
+    weighted = True if rows.rows.weight is None else rows.rows.weight > 0
+    rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
+    columns, warnings = _columns([({**among}, rows.kept)], (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
+    groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
+    cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread
+    common = {
+        "p_value_all": Tested.of(rows.rows, rows.groups).gate.p_value,
+        "dependence": rows.search,
+        "warnings": [*warnings, *rows.notes],
+        "form": rows.forecast.form,
+        "median_spread": math.nan if spread is None else math.exp(float(np.median(spread))),
+        **{"gain": None, "labels": (), "notes": Notes(), "_fit": None},
+    }
+    found = _groups(columns, [(None, PitModel(rows.rows, cluster))], most, seed, common)
+    return replace(found, items=tuple(map(_of_numbers, found.items)))
+
+
+def _of_numbers(group: FoundGroup) -> FoundGroup:
+    """Give a width as a factor."""
+    if group.error == "bias":
+        return group
+    effect, shrunken, *ends = np.exp([group.effect, group.effect_shrunken, *group.effect_interval]).tolist()
+    return replace(group, error="width", effect=effect, effect_shrunken=shrunken, effect_interval=tuple(ends))
+
+
+def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
+    """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
     for name in list(parts[0][0]):
         made = [*columns_of_values(name, _taken(parts, name))]
-        remark = _remark(made[0], rows.truth, named)
+        remark = _remark(made[0], truth, named)
         columns += made if named or not remark else ()
         warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
     if not columns:
         raise InputError("among: no column is left to search; name some.")
-    events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
-    if events[0].label is None:
-        columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
-    bare = [Column("", np.zeros(len(rows.truth)), codes=np.zeros(len(rows.truth), np.uint8))] * (len(columns) == 1)
+    return columns, warnings
+
+
+def _groups(
+    columns: Sequence[Column],
+    events: Sequence[tuple[Label | None, AnyRows]],
+    most: int,
+    seed: int,
+    common: Mapping[str, Any],
+    more: Callable[[Search, Sequence[Found]], Mapping[str, Any]] = lambda *_: {},
+) -> Groups:
+    """Search the rows of each event, by its class.
+
+    Parameters
+    ----------
+    columns, events, most, seed
+        What is searched, and how.
+    common : mapping
+        What is known of the rows, by fields of `Groups`.
+    more : callable
+        Gives what else there is to say of what was found.
+    """
+    n, warnings = len(columns[0].codes), [*common["warnings"]]
+    bare = [Column("", np.zeros(n), codes=np.zeros(n, np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
-    found = [search.found(event.rows, event.label) for event in events]
-    clusters = None if rows.cluster is None else np.unique(rows.cluster).size
+    found = [search.found(rows, label) for label, rows in events]
+    first, one = events[0][1], len(events) == 1
+    clusters = None if first.cluster is None else int(first.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     of_events = [
-        (group, rule, event.label, event.rows)
+        (group, rule, *event)
         for of, event in zip(found, events, strict=True)
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
-    items, first, one = tuple(group for group, *_ in of_events), events[0].rows, len(events) == 1
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    whole = uncertain_mean(first.y, first.w, Dependence(first.cluster)).interval(0.95)
-    corrected = _corrected(rows, events, found, search.columns)
-    gain = _gain(rows, corrected, events, found, search) if items else None
-    return Groups(
-        items=items,
-        p_value=min(of.p_value for of in found),
-        rules_searched=sum(of.chance.rules for of in found),
-        columns=tuple(column.name for column in columns),
-        gain=gain,
-        detectable_bias=max(of.detectable for of in found),
-        p_value_all=diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value,
-        mean_predicted=float(np.average(expit(first.s), weights=first.w)) if one else math.nan,
-        observed=float(np.average(first.y, weights=first.w)) if one else math.nan,
-        observed_interval=(max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
-        residuals=Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
-        n_rows=len(rows.truth),
-        labels=rows.labels,
-        dependence=dependence,
-        n_clusters=clusters,
-        notes=notes,
-        warnings=tuple(warnings),
-        seed=seed,
-        _fit=partial(_recalibrator, corrected, found, search.seed, gain),
-    )
+    predicted, _, observed = first.model.means(False)
+    whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
+    known = {
+        "items": tuple(group for group, *_ in of_events),
+        "p_value": min(of.p_value for of in found),
+        "rules_searched": sum(of.chance.rules for of in found),
+        "columns": tuple(column.name for column in columns),
+        "detectable_bias": max(of.detectable for of in found),
+        "mean_predicted": float(np.average(predicted, weights=first.w)) if one else math.nan,
+        "observed": float(np.average(observed, weights=first.w)) if one else math.nan,
+        "observed_interval": (max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
+        "residuals": Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
+        "n_rows": n,
+        "n_clusters": clusters,
+        "seed": seed,
+    }
+    return Groups(**{**common, **known, "warnings": tuple(warnings), **more(search, found)})
 
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:
@@ -287,7 +373,7 @@ def _gathered(stream: _Rows) -> tuple[GroupRows, _Parts, Notes]:
 
     def without_columns() -> Iterator[tuple[Forecasts, Any]]:
         for forecasts, among in stream:
-            given, blocks = _checked(among, forecasts.n_rows), _places(forecasts, notes)
+            given, blocks = columns_among(among, forecasts.n_rows), _places(forecasts, notes)
             parts.append((given, np.concatenate([np.zeros(0, np.int64), *blocks])))
             yield forecasts, np.zeros(forecasts.n_rows, np.int64)
 
@@ -308,7 +394,7 @@ def _taken(parts: _Parts, name: str) -> NDArray[Any]:
     return kept[0] if len(kept) == 1 else np.concatenate(kept)
 
 
-def _checked(among: Any, n_rows: int) -> dict[str, NDArray[Any]]:
+def columns_among(among: Any, n_rows: int) -> dict[str, NDArray[Any]]:
     """Return columns as arrays, by name: each has a value for every row."""
     columns = arrays_among(among, n_rows)
     if len(columns) > MOST_COLUMNS:

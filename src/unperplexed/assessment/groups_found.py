@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from .._lib.dataclasses import field
+from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from .._version import __version__
 from ..calibration.dependence_search import DependenceSearch
@@ -33,7 +35,7 @@ class Groups(JsonResult):
     """Gain in log loss if the groups are corrected beside the error that all rows share, on rows held out of the whole
     search. None where no group is found, and for fewer than 100 rows or 10 clusters."""
     detectable_bias: float
-    """Bias in log-odds, of a tenth of the rows, that is found with a probability of 80%."""
+    """Bias in log-odds, or in spreads, of a tenth of the rows, that is found with a probability of 80%."""
     p_value_all: float
     """p-value of the test whether all rows together are calibrated, as `diagnose` makes it."""
     mean_predicted: float
@@ -52,7 +54,11 @@ class Groups(JsonResult):
     """What was left out or rescaled on the way in."""
     warnings: tuple[str, ...]
     seed: int
-    _fit: Callable[[], FoundGroupRecalibrator] = field(repr=False, compare=False)
+    _fit: Callable[[], FoundGroupRecalibrator] | None = field(repr=False, compare=False)
+    form: str = ""
+    """What predictive distributions are, such as "23 quantiles"; "" for class probabilities."""
+    median_spread: float = math.nan
+    """Of predictive distributions their median spread, in the unit of the outcomes; NaN if it is not known."""
     version: str = __version__
 
     def __bool__(self) -> bool:
@@ -94,7 +100,17 @@ class Groups(JsonResult):
         return pictures(self, figure)
 
     def recalibrator(self) -> FoundGroupRecalibrator:
-        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured."""
+        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured.
+
+        Raises
+        ------
+        InputError
+            For predictive distributions, whose groups no map corrects together.
+        """
+        if self._fit is None:
+            raise InputError(
+                "no map corrects groups of distributions; fit a Recalibrator to the rows of one by itself."
+            )
         return self._fit()
 
     def __repr__(self) -> str:

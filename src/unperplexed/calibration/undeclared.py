@@ -269,6 +269,9 @@ def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Any 
     what ``of`` says.
     """
     options, clusters, columns = undeclared_of(reading)
+    for name in ("censored", "issued", "target_date"):
+        if options.pop(name, None) is not None:
+            raise InputError(f"{name}: is for predictive distributions, not for class probabilities. Leave it out.")
     if clusters is not AUTO:
         options |= {} if clusters is None else {"clusters": clusters}
         reason = DECLINED if clusters is None else DECLARED

@@ -243,7 +243,12 @@ def _distributions(a: argparse.Namespace) -> None:
     from .distributions import assessment_of_distributions
 
     outputs = Outputs(a)
-    found, command = assessment_of_distributions(a), distribution_command(a)
+    found: Any = assessment_of_distributions(a)
+    command = distribution_command(a)
+    if a.among:
+        from .where import groups_in_distributions
+
+        found = replace(found, groups_found=groups_in_distributions(a))
     outputs.naming = outputs.naming._replace(recalibrate=command)
     outputs.show(found, recalibrate=command)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,8 @@ _OF_CLASSES = (
 )
 """Options of forecasts of classes."""
 
-_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine",), "tally": ("engine",)}
+_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine", "among"), "tally": ("engine",)}
+_KNOWN["where"] = "among", "seed"
 """Those of them that a command has a use for."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
@@ -258,6 +261,19 @@ def distributions_of(a: argparse.Namespace) -> ReadDistributions:
         return read_distributions(rows.files, selection, rows.reading, rows.say)
 
 
+def _searched(a: argparse.Namespace) -> list[str]:
+    """Name the columns that are searched for groups; those of a hub are known once it is read."""
+    among = getattr(a, "among", [])
+    return among if among != ["all"] else [] if a.hub else others_of(a, Input.of(a).columns)
+
+
+def others_of(a: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Return the columns that hold neither outcomes, weights nor forecasts, as far as options name these."""
+    words = [*chain(*(getattr(a, form) for form in PREDICTIVE)), *a.censored, *a.truth, a.weight or ""]
+    used = {part for word in words for part in (word, *re.split("[=,]", word))}
+    return [name for name in names if not any(fnmatchcase(name, each) for each in used)]
+
+
 def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     """Read which columns hold what; options that are for other forecasts are refused."""
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
@@ -282,7 +298,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        [*getattr(a, "by", ()), *_seasons(a)],
+        [*getattr(a, "by", ()), *_searched(a), *_seasons(a)],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -289,9 +289,9 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     add_output(command, text, required=True)
 
 
-def add_among(command: argparse.ArgumentParser) -> None:
+def add_among(command: argparse.ArgumentParser, more: str = "") -> None:
     """Add columns in which to search for groups."""
-    text = f"columns in which to search for groups that are wrong: numbers, dates or categories; or all{CLASSES}"
+    text = f"columns in which to search for groups that are wrong: numbers, dates or categories; or all{more}"
     About("question", command).many("--among", "COLUMN", text)
 
 

@@ -30,7 +30,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
     add("--earlier", metavar="FILE", text=f"{text} have not become worse){CLASSES}")
-    options.add_among(command)
+    options.add_among(command, CLASSES)
     options.add_clusters(command)
     options.add_floor(command)
     text = (
@@ -185,13 +185,15 @@ def add_skill(command: argparse.ArgumentParser) -> None:
 def add_where(command: argparse.ArgumentParser) -> None:
     """Add input, columns to search and outputs of the command."""
     options.add_input(command, engine=False)
+    options.add_predictive(command)
     options.add_where(command)
     options.add_clusters(command)
     options.add_among(command)
     add = About("question", command)
     # The defaults are those of find_groups(); a test compares them.
     add.number("--max-groups", "N", "groups to name at most, of each class (default: 6)", 6)
-    add.one_of("--view", ("each-class", "top-label"), "of several classes: each, or whether the top one is right")
+    text = f"of several classes: each, or whether the top one is right{CLASSES}"
+    add.one_of("--view", ("each-class", "top-label"), text)
     options.add_seed(command)
     options.add_json(command)
     options.add_plot(command)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError, listed
-from ..assessment.find_groups import groups_of_rows
+from ..assessment.find_groups import groups_of_distributions, groups_of_rows
 from ..calibration.where.naming import MOST
+from ..forecasts.labels import label_array
 from .input import Change, Input
+from .options import predicts_numbers
 from .outputs import MAPS, Outputs
 from .recalibrate import saved_with_reading
 
@@ -28,26 +31,45 @@ def where(arguments: argparse.Namespace) -> None:
     a, outputs = arguments, Outputs(arguments, MAPS)
     if not a.among:
         raise InputError("--among: missing; name the columns in which to search, such as --among age region.")
-    found = groups_among(a, Input.of(a))
+    found = groups_in_distributions(a) if predicts_numbers(a) else groups_among(a, Input.of(a))
     written = outputs.picture(found, whole=True) | outputs.page(found)
     if a.output is not None:
         written[a.output] = saved_with_reading(a, found.recalibrator().to_dict())
     outputs.write(found.to_json, lambda: outputs.text(found), written)
 
 
+def groups_in_distributions(a: argparse.Namespace) -> Groups:
+    """Search the rows of predictive distributions."""
+    from ..calibration.distribution_rows import read_distributions
+    from .distributions import distributions_of, others_of, reading_of
+
+    read = distributions_of(a)
+    names, left = _chosen(a, others_of(a, read.frame.columns))
+    among, most = {name: label_array(read.frame[name]) for name in names}, getattr(a, "max_groups", MOST)
+    rows = read_distributions(read.y, read.forecast, reading_of(a, read))
+    found = groups_of_distributions(rows, among, most, a.seed, names == a.among)
+    return replace(found, warnings=(*found.warnings, *(note for _, note in read.notes), *left))
+
+
+def _chosen(a: argparse.Namespace, others: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+    """Return the columns that are searched, and what is to be said of those that are left out."""
+    if a.among != ["all"] or "all" in others:
+        return a.among, []
+    protected = [name for name in others if _PROTECTED.search(name)]
+    left = f"protected columns are searched only if they are named in --among; left out: {listed(protected)}"
+    return [name for name in others if name not in protected], [left] * bool(protected)
+
+
 def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = None) -> Groups:
     """Search the rows, which may be recalibrated before, in the columns that are named."""
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
-    every = a.among == ["all"] and "all" not in rows.others
-    protected = [name for name in rows.others if _PROTECTED.search(name)] if every else []
-    names = [name for name in rows.others if name not in protected] if every else a.among
+    names, left = _chosen(a, rows.others)
     settled = rows if rows.found else rows.settled()  # by all columns, whichever are searched
     chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"
     with chosen:
         most = getattr(a, "max_groups", MOST)
-        found = groups_of_rows(stream, chosen.dependence, most, view, a.seed, not every)
-    left = f"protected columns are searched only if they are named in --among; left out: {listed(protected)}"
-    return replace(found, warnings=(*found.warnings, left)) if protected else found
+        found = groups_of_rows(stream, chosen.dependence, most, view, a.seed, names == a.among)
+    return replace(found, warnings=(*found.warnings, *left))

@@ -137,7 +137,7 @@ class Described:
             from .skill import skill_blocks
 
             yield from skill_blocks(a.skill)
-        yield from self._groups_found(brief=True)
+        yield from tables.groups_found(self.a.groups_found, brief=True)
         if a.n_classes > 2 and a.classes is not None:
             table = tables.class_table(a)
             if table is not None:
@@ -305,8 +305,7 @@ class Described:
             from .skill import skill_blocks
 
             yield Section("skill", f"Skill against {a.skill.reference}", skill_blocks(a.skill), "Skill")
-        if a.groups_found is not None:
-            yield Section("where", "Groups of rows in which they are wrong", self._groups_found(brief=False), "Where")
+        yield from tables.groups_sections(a.groups_found)
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"
         yield Section("groups", title, [tables.groups_table(self.event), metrics.bins_table(a)], "By probability", 7)
@@ -331,13 +330,6 @@ class Described:
             yield Section("rows", "The most surprising forecasts", [surprises], "Rows", 5)
         warnings = {"Warnings": [*words.remarks(a), *notes_lines(a.notes)]}
         yield reproduce(command, words.assess_call(a), metrics.settings_of(a), warnings)
-
-    def _groups_found(self, brief: bool) -> list[Block]:
-        if self.a.groups_found is None:
-            return []
-        from .where import found_blocks
-
-        return found_blocks(self.a.groups_found, brief)
 
     def _scores(self) -> Iterator[Block]:
         """Every metric and score of all rows, and those of the papers."""

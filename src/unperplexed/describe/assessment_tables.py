@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from .._lib.typing import Floats, Ints
 from ..assessment.classes import ClassTable, PredictedTable
 from ..assessment.result import Assessment
 from ..calibration.diagnosis.result import Diagnosis
-from ..report.document import LONGEST_NAME, Column, Strip, Table
+from ..report.document import LONGEST_NAME, Block, Column, Section, Strip, Table
 from ..report.numbers import MINUS, between, count, number, points, share
 from ..report.tables import curve_estimates, estimates
 from ..statistics.means import t_quantile
@@ -254,3 +255,18 @@ def _probability(p: float) -> str:
     if 0.9995 <= p < 1:
         return "> 0.999"
     return number(p) if p >= 0.001 or p == 0 else f"{p:.1e}".replace("e-", f"e{MINUS}")
+
+
+def groups_found(found: Any, *, brief: bool) -> list[Block]:
+    """Give the groups in which forecasts are wrong, if they were searched."""
+    if found is None:
+        return []
+    from .where import found_blocks
+
+    return found_blocks(found, brief)
+
+
+def groups_sections(found: Any) -> list[Section]:
+    """Give the section of the groups in which forecasts are wrong, if they were searched."""
+    blocks = groups_found(found, brief=False)
+    return [Section("where", "Groups of rows in which they are wrong", blocks, "Where")] if blocks else []

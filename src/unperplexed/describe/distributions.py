@@ -50,7 +50,7 @@ from ..statistics.intervals import UNKNOWN, Interval
 from ..statistics.intervals import Metric as Estimate
 from ..tally.distributions import DistributionTally
 from . import distribution_charts as charts
-from .assessment_tables import findings_table
+from .assessment_tables import findings_table, groups_found, groups_sections
 
 _MOST_SURPRISING = 5
 """Surprising outcomes that a short form shows."""
@@ -81,7 +81,11 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
         if a.diagnosis.findings
         else None,
         sections=sections,
-        summary=[*([thresholds_table(a)] * bool(a.thresholds)), *map(surprises_table, filter(None, [a.surprises]))],
+        summary=[
+            *([thresholds_table(a)] * bool(a.thresholds)),
+            *map(surprises_table, filter(None, [a.surprises])),
+            *groups_found(a.groups_found, brief=True),
+        ],
         settings=settings(a),
         more=f"{naming.continued}: histogram, quantiles, coverage, surprising forecasts",
         warnings=a.notes,
@@ -208,6 +212,7 @@ def settings(a: DistributionAssessment, carried: str = "") -> str:
 
 
 def _sections(a: DistributionAssessment, level: str, naming: Naming) -> Iterator[Section]:
+    yield from groups_sections(a.groups_found)
     if a.thresholds:
         events: list[Block] = [charts.thresholds_chart(a), thresholds_table(a)]
         yield Section("thresholds", "Each threshold as an event", events, "Thresholds")

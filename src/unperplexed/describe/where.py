@@ -18,12 +18,14 @@ from ..pairing.dependence import dependent_text
 from ..report.chart import Cells, Chart, Points, chart_size, value_axis
 from ..report.charts import Row, forest, heat_map
 from ..report.document import Action, Block, Column, Document, Prose, Section, Table
-from ..report.numbers import count, number, points, share, signed
+from ..report.numbers import amount, count, number, points, share, signed
 from ..report.result import Figure, Naming, document, picture_size, pictures
 from ..report.tables import aside, ci, estimates, how
 from .tally import ROWS_CHANGED, class_name, counted, notes_lines
 
 _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval is valid for all rules at once."
+
+_OF_NUMBERS = "Shares are of outcomes above the median, or in 80% intervals; effects shifts in spreads, or factors."
 
 _REMEDY = (
     "Give the model these columns. Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
@@ -31,6 +33,11 @@ _REMEDY = (
 )
 
 _UNCERTAIN = "Give the model these columns. That correcting the groups gains on rows held out is not shown."
+
+_BY_THEMSELVES = (
+    "Give the model these columns. No map corrects groups of distributions together, so that its gain is not known;"
+    " `recalibrate` with --where fits one to the rows of a single group."
+)
 
 _LONGEST_RULE = 36
 """Letters of a rule beside the forest."""
@@ -47,13 +54,14 @@ _LIMITS = (
 @document.register(Groups)
 def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     """Describe the groups."""
+    facts = f"{g.n_rows:,} forecasts by {g.form}" if g.form else counted(g.n_rows, len(g.labels), g.labels)
     notes, rows = [*notes_lines(g.notes)], dependent_text(g.n_clusters, None, None, None, g.dependence)
     tables = _tables(g, brief)
     settings = f"{SAMPLES} samples from the common curve, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
     return Document(
         title=naming.titled("where forecasts are wrong"),
-        facts=naming.facts(counted(g.n_rows, len(g.labels), g.labels)),
+        facts=naming.facts(facts),
         headline=_headline(g),
         lead=f"{dependence_words(g.dependence)} {_detectable(g)}".strip(),
         calm=not g,
@@ -79,8 +87,8 @@ def _tables(g: Groups, brief: bool) -> list[Block]:
 
 
 def _detectable(g: Groups) -> str:
-    bias = number(g.detectable_bias, 2)
-    return "" if g else f"A bias of {bias} in log-odds in a tenth of the rows would be found in 80% of such samples."
+    bias = f"{number(g.detectable_bias, 2)} {'spreads' if g.form else 'in log-odds'}"
+    return "" if g else f"A bias of {bias} in a tenth of the rows would be found in 80% of such samples."
 
 
 def _headline(g: Groups) -> str:
@@ -97,7 +105,7 @@ def _actions(g: Groups) -> Iterator[Action]:
         yield Action("Cost", f"Correcting the groups{mapped}: {g.gain.of('log loss')}.", "Cost")
     if g:
         uncertain = g.gain is not None and not g.gain.significant
-        yield Action("Remedy", _UNCERTAIN if uncertain else _REMEDY, "Remedy")
+        yield Action("Remedy", _BY_THEMSELVES if g.form else _UNCERTAIN if uncertain else _REMEDY, "Remedy")
         yield Action("Limits", _LIMITS, "Limits")
     if g.miscalibrated:
         whole = f"All rows together are miscalibrated ({p_value_text(g.p_value_all)}), which is no error of groups."
@@ -107,6 +115,14 @@ def _actions(g: Groups) -> Iterator[Action]:
 def _name(g: Groups, item: FoundGroup) -> str:
     of_class = "" if len(g.labels) == 2 or item.label is None else f"{class_name(item.label, 0)}: "
     return f"{of_class}{printable(item.rule)}{': slope' if item.error == 'confidence' else ''}"
+
+
+def _error(item: FoundGroup) -> str:
+    """Say what is wrong with distributions in a group: "0.52 spreads too low"."""
+    if item.error == "bias":
+        return f"{number(abs(item.effect), 2)} spreads too {'low' if item.effect > 0 else 'high'}"
+    factor, how_wide = (item.effect, "narrow") if item.effect > 1 else (1 / item.effect, "wide")
+    return f"{number(factor, 2)} times too {how_wide}"
 
 
 def _table(g: Groups, brief: bool) -> Table:
@@ -119,15 +135,19 @@ def _table(g: Groups, brief: bool) -> Table:
     def of_groups(heading: str, values: Sequence[str], detail: bool = False) -> Column:
         return Column(heading, [*none, *values], detail=detail)
 
-    mapped = of_groups("after common curve", [share(item.mean_recalibrated) for item in g.items])
+    headings = ("predicted", "after common map", "observed") if g.form else _HEADINGS
+    units = [amount(i.effect * g.median_spread) if i.error == "bias" else "" for i in g.items]
+    errors = [of_groups("error", [*map(_error, g.items)]), of_groups("in units", units, detail=True)] if g.form else []
+    mapped = of_groups(headings[1], [share(item.mean_recalibrated) for item in g.items])
     effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))
     return Table.of(
-        "Groups of rows" if brief else f"Groups of rows. {_EFFECT}",
+        "Groups of rows" if brief else f"Groups of rows. {_OF_NUMBERS if g.form else _EFFECT}",
         Column("group", names),
         Column("rows", [*map(count, rows)]),
-        Column("mean predicted", [*map(share, predicted)]),
+        *errors,
+        Column(headings[0], [*map(share, predicted)]),
         *([mapped] if g.miscalibrated else []),
-        Column("observed frequency", [*map(share, observed)]),
+        Column(headings[2], [*map(share, observed)]),
         Column("effect", [*none, *effect.values], [*none, *effect.notes], detail=True),
         of_groups("shrunken effect", [signed(item.effect_shrunken, 2) for item in g.items], detail=True),
         of_groups("cost in nats", [f"{item.cost:.4f}" for item in g.items]),
@@ -135,10 +155,14 @@ def _table(g: Groups, brief: bool) -> Table:
     )
 
 
+_HEADINGS = "mean predicted", "after common curve", "observed frequency"
+
+
 def _beneath(g: Groups) -> str:
+    gain = "" if g.form else ", but the gain above is of rows held out"
     return (
-        "Groups may overlap. Their costs add up in this order, and are of the rows searched, but the gain above is of"
-        f" rows held out. p-values are adjusted for all {g.rules_searched:,} rules of one or two conditions on"
+        f"Groups may overlap. Their costs add up in this order, and are of the rows searched{gain}. p-values are"
+        f" adjusted for all {g.rules_searched:,} rules of one or two conditions on"
         f" {number_of(len(g.columns), 'column')}."
     )
 
@@ -150,21 +174,23 @@ def charts_of(g: Groups) -> list[Chart]:
 
 def groups_chart(g: Groups) -> Chart:
     """Make a forest: what was predicted and observed of all rows and of each group."""
-    known = (
-        [("all rows", g.n_rows, g.mean_predicted, g.observed, g.observed_interval)] if g.observed == g.observed else []
-    )
-    known += [(_name(g, i), i.rows, i.mean_predicted, i.observed, i.observed_interval) for i in g.items]
+    part = {"bias": ": above median", "width": ": in 80% intervals"} if g.form else {}
+    known: list[tuple[str, int, Groups | FoundGroup]]
+    known = [(f"{_name(g, i)}{part.get(i.error, '')}", i.rows, i) for i in g.items]
+    if g.observed == g.observed:
+        known = [(f"all rows{part.get('bias', '')}", g.n_rows, g), *known]
     if not known:
         raise InputError("no group of any class is found, so that there is nothing to draw.")
     rows, rings, names = [], [], short_names((name for name, *_ in known), _LONGEST_RULE)
-    for name, (whole, n, predicted, observed, interval) in zip(names, known, strict=True):
-        seen = f"observed {share(observed)}{aside(ci('95% CI', interval, share))}"
-        rows.append(Row(name, observed, interval, f"{whole}: {seen}, predicted {share(predicted)}, {count(n)} rows"))
-        rings.append(predicted)
-    more = "; an error of the slope shows in the table alone" if any(i.error != "bias" for i in g.items) else ""
+    for name, (whole, n, of) in zip(names, known, strict=True):
+        seen = f"observed {share(of.observed)}{aside(ci('95% CI', of.observed_interval, share))}"
+        told = f"{whole}: {seen}, predicted {share(of.mean_predicted)}, {count(n)} rows"
+        rows.append(Row(name, of.observed, of.observed_interval, told))
+        rings.append(of.mean_predicted)
+    more = "; an error of the slope shows in the table alone" if any(i.error == "confidence" for i in g.items) else ""
     chart = forest(
         rows,
-        title="Predicted and observed frequency",
+        title=f"Predicted and observed {'share of outcomes' if g.form else 'frequency'}",
         subtitle=f"Ring: mean prediction. Dot: observed frequency, 95% CI, of groups valid for all rules at once{more}",
         label="Mean prediction and observed frequency of groups",
         axis="Probability",
@@ -205,7 +231,8 @@ def residuals_chart(g: Groups, r: Residuals) -> Chart:
     of_class = "" if len(g.labels) == 2 or r.label is None else f" of class {class_name(r.label, 0)}"
     title = f"Residuals{of_class} by {' and '.join(map(printable, r.columns[::-1]))}"
     few = f". Dot: under {LEAST_ROWS} rows" if (n[~told] > 0).any() else ""
-    about = "Observed less predicted, after the curve that all rows share, in percentage points"
+    what = "Outcomes above the median, observed" if g.form else "Observed"
+    about = f"{what} less predicted, after the curve that all rows share, in percentage points"
     return heat_map(
         cells,
         rows,

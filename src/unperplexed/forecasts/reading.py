@@ -49,18 +49,22 @@ class RowReading(Reading, total=False):
     clusters: Any
 
 
+class NumberReading(RowReading, total=False):
+    """The same, and what is known of each row of predictive distributions besides."""
+
+    censored: Mapping[str, ArrayLike] | None
+    issued: Any
+    target_date: Any
+
+
 class SearchedReading(RowReading, total=False):
     """The same, and the columns in which dependence is looked for where no clusters are declared."""
 
     columns: Any
 
 
-class AssessedReading(SearchedReading, total=False):
-    """The same, and what is known of each row of predictive distributions besides."""
-
-    censored: Mapping[str, ArrayLike] | None
-    issued: Any
-    target_date: Any
+class AssessedReading(SearchedReading, NumberReading, total=False):
+    """Both."""
 
 
 class PredictiveOptions(AssessedReading, total=False):

@@ -77,7 +77,7 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
 
         whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds * folds)))
         [maps] = fitted_two(names, [whole], self.largest, self.zero)
-        return [maps, *fitted_two(names, others, self.largest, self.zero, maps)]
+        return [maps, *(fitted_two(names, others, self.largest, self.zero, maps) if others else ())]
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:

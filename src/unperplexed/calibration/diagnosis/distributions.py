@@ -117,8 +117,12 @@ def diagnose_distributions(rows: PitRows, groups: Groups | None = None, tested: 
 
 def held_by(rows: PitScored, share: float) -> Floats:
     """Return which part of what is known of each outcome is in a central interval."""
-    low, high = ndtr(rows.rows.low), ndtr(rows.rows.high)
-    least, most = (1 - share) / 2, (1 + share) / 2
+    return held_between(rows.rows, (1 - share) / 2, (1 + share) / 2)
+
+
+def held_between(rows: PitRows, least: float, most: float) -> Floats:
+    """Return which part of what is known of each outcome is between two quantiles."""
+    low, high = ndtr(rows.low), ndtr(rows.high)
     inside = np.minimum(high, most) - np.maximum(low, least)
     within = (low >= least) & (low <= most)
     return np.asarray(np.where(high > low, np.maximum(inside, 0) / np.maximum(high - low, 1e-300), within))

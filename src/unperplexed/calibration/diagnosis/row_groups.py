@@ -40,6 +40,11 @@ class Windows(NamedTuple):
             issued = issued + ahead[0] - (np.diff(ahead).min() if ahead.size > 1 else 1.0)
         return issued, target
 
+    def blocks(self) -> Ints:
+        """Number stretches of the time of issue as long as the longest window, which overlaps at most with the next."""
+        issued, target = self.numbers()
+        return np.asarray((issued - issued.min()) // (target - issued).max(), dtype=np.int64)
+
 
 Groups = Ints | Windows
 """What rows depend by: numbers of their clusters, or windows."""

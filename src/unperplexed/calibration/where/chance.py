@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen
-from ..._lib.typing import AnyFloats, Bools, Floats, Ints
+from ..._lib.typing import AnyFloats, Floats, Ints
 from ...kernels.pair_tables import beyond
 from .rules import Moments, Pair, Scores, root
 
@@ -82,16 +82,15 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
     rng : Generator
     samples : int
     """
-    n, widths = len(scores.q), dict[Pair, tuple[Floats, Floats]]()
+    n, widths = len(scores.variance), dict[Pair, tuple[Floats, Floats]]()
     if scores.rows.cluster is None:
         rows = rng.choice(n, _ROWS, replace=False) if n > _ROWS else np.arange(n)
-        drawn = rng.random((len(rows), samples)) < scores.q[rows, None]
+        u: AnyFloats = rng.random((len(rows), samples))
     else:
-        rows, drawn, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
+        rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
     share, most = len(rows) / n, np.zeros((2, 2, samples))
     for some in _blocks(len(rows), samples):
-        r = scores.project((scores.rows.w[rows, None] * (drawn[:, some] - scores.q[rows, None])).T, rows, share).T
-        for pair, table in scores.tables(_values(scores, r, rows), rows):
+        for pair, table in scores.tables(scores.drawn(u[:, some], rows, share), rows):
             of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
             kinds = [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)]
             _raise(most[..., some], table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
@@ -108,12 +107,6 @@ def _blocks(rows: int, samples: int) -> list[slice]:
     """Cut samples into parts that fit into memory."""
     size = max(16, _AT_ONCE // rows)
     return [slice(first, first + size) for first in range(0, samples, size)]
-
-
-def _values(scores: Scores, r: AnyFloats, rows: Ints) -> AnyFloats:
-    """Return residuals and these times the log-odds, in single precision, which chance is known in."""
-    narrow = r.astype(np.float32)
-    return np.ascontiguousarray(np.hstack([narrow, narrow * scores.t[rows, None].astype(np.float32)]))
 
 
 def _raise(most: Floats, table: AnyFloats, sets: Sequence[AnyFloats], tilt: Floats, kinds: Sequence[Moments]) -> None:
@@ -156,43 +149,35 @@ def _factors(moments: Moments) -> Floats:
 
 def _in_clusters(
     scores: Scores, cluster: Ints, rng: np.random.Generator, samples: int
-) -> tuple[Ints, Bools, dict[Pair, tuple[Floats, Floats]]]:
-    """Draw outcomes of whole clusters: a row shares its cluster's number with a probability, or has its own.
+) -> tuple[Ints, AnyFloats, dict[Pair, tuple[Floats, Floats]]]:
+    """Draw uniform numbers of whole clusters: a row shares its cluster's number with a probability, or has its own.
 
     The probability is the square root of the correlation within clusters, which is estimated by moments. Variances have
     a factor, as seen in residuals with random signs of clusters, or as the correlation lets expect.
     """
-    g, n = int(cluster.max()) + 1, len(scores.q)
+    g, n = int(cluster.max()) + 1, len(scores.variance)
     rows = np.flatnonzero(np.isin(cluster, rng.permutation(g)[: max(_CLUSTERS, _ROWS * g // n)]))
-    each, share = (scores.r, np.sqrt(scores.variance)), len(rows) / n
-    excess = [float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each]
-    correlation = float(np.clip(excess[0] / max(excess[1], 1e-300) * g / max(g - len(scores.basis), 1), 0, 1))
+    share, few = len(rows) / n, g / max(g - len(scores.basis), 1)
+    excess = [[float((np.bincount(cluster, f) ** 2).sum() - f @ f) for f in each] for each in scores.alike]
+    correlation = [float(np.clip(a / max(b, 1e-300) * few, 0, 1)) for a, b in zip(*excess, strict=True)]
     signs, of = rng.choice([-1.0, 1.0], (g, samples)), cluster[rows]
     squares = dict.fromkeys(scores.pairs, np.zeros(()))
     for some in _blocks(len(rows), samples):
-        signed = [signs[of, some] * f[rows, None] for f in each]
-        seen = (scores.scores(_values(scores, r, rows), rows) for r in signed)
+        signed = [signs[of, some] * f[:, rows, None] for f in scores.alike]
+        seen = (scores.scores(scores.values(r, rows), rows) for r in signed)
         for (pair, own), (_, full) in zip(*seen, strict=True):
             squares[pair] = squares[pair] + np.array([[_square(z) for z in both] for both in (own, full)])
-    widths = {}
+    widths, within = dict[Pair, tuple[Floats, Floats]](), np.broadcast_to(correlation, 2)
     for pair, ((seen, seen2), (full, full2)) in squares.items():
         v, v2 = (moments.variance * share * samples for moments in scores.of[pair].kinds)
         factors = ((seen / v, full / v), (seen2 / v2, full2 / v2))
-        bias, slope = (np.maximum(1, np.maximum(a, 1 + correlation * (b - 1))) for a, b in factors)
+        bias, slope = (np.maximum(1, np.maximum(a, 1 + r * (b - 1))) for r, (a, b) in zip(within, factors, strict=True))
         widths[pair] = bias, slope
-    q = scores.q[rows, None]
-    shares, own = (_below(limit, rng, samples) for limit in (np.full_like(q, np.sqrt(correlation)), q))
-    common = rng.random((g, samples))
-    for part in _blocks(samples, len(rows)):
-        own[part] = np.where(shares[part], common[of[part]] < q[part], own[part])
-    return rows, own, widths
+    shared = rng.random((len(rows), samples)) < np.sqrt(max(correlation))
+    u = rng.random((len(rows), samples))
+    np.copyto(u, rng.random((g, samples))[of], where=shared)
+    return rows, u, widths
 
 
 def _square(z: AnyFloats) -> Floats:
     return np.asarray((z.astype(np.float64) ** 2).sum(axis=-1))
-
-
-def _below(limit: Floats, rng: np.random.Generator, samples: int) -> Bools:
-    """Return whether uniform numbers are below limits, (n, 1), part by part."""
-    parts = (limit[part] for part in _blocks(samples, len(limit)))
-    return np.concatenate([rng.random((len(part), samples)) < part for part in parts])

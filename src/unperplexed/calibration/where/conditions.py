@@ -233,7 +233,8 @@ def columns_of_values(name: str, values: NDArray[Any]) -> Iterator[Column]:
     ----------
     name : str
     values : array of shape (n,)
-        Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these.
+        Numbers, dates, truth values or text; texts that all spell numbers, or dates, are these, unless one begins with
+        a 0 that is none of a number, as codes do ("06").
     """
     if values.dtype == np.float64 and not (np.abs(values) > _LARGEST).any():
         yield _of_numbers(Column(name, values))
@@ -285,9 +286,9 @@ def _dates(series: pl.Series) -> pl.Series:
 
 
 def _series(values: NDArray[Any]) -> pl.Series:
-    """Read what all values are: numbers, dates, or texts."""
+    """Read what all values are: numbers, dates, or texts, such as codes that begin with 0."""
     series = _given(values)
-    if series.dtype != pl.String:
+    if series.dtype != pl.String or series.str.contains(r"^0\d").any():
         return series
     tried = series.cast(pl.Float64, strict=False), _dates(series)
     return next((each for each in tried if each.null_count() == series.null_count()), series)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..._lib.dataclasses import Frozen, replace
-from ..._lib.elementary import expit
+from ..._lib.dataclasses import Frozen
 from ..._lib.typing import Bools, ByValue, Floats
 from ...forecasts.labels import Label
 from ...statistics.intervals import wilson
@@ -17,6 +16,12 @@ from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
 from .conditions import Column, Condition
 from .rules import MOST_SHARE, Model, Pair, Scores, SearchedRows, root
+
+if TYPE_CHECKING:
+    from .pit import PitModel
+
+    AnyRows: TypeAlias = SearchedRows | PitModel
+    AnyModel: TypeAlias = Model | PitModel
 
 LEVEL, MOST = 0.05, 6
 """Level of all rules together, and groups at most."""
@@ -38,12 +43,14 @@ class FoundGroup(ByValue):
     conditions: tuple[Condition, ...]
     """One or two; those of both columns hold in all rows of the group."""
     error: str
-    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope."""
+    """What is wrong beyond the error that all rows share: "bias", or "confidence" for a slope; of predictive
+    distributions "bias" or "width"."""
     label: Label | None
     """Class that the forecasts are about: the second of two; None for the most probable class."""
     rows: int
     mean_predicted: float
-    """Mean prediction as it came."""
+    """Mean prediction as it came. Of distributions the share that calibrated ones have above the median, or for a width
+    in 80% intervals."""
     mean_recalibrated: float
     """Mean prediction after the curve that all rows share."""
     observed: float
@@ -51,7 +58,8 @@ class FoundGroup(ByValue):
     observed_interval: tuple[float, float]
     """95% confidence interval of the observed frequency, valid for all rules at once and so after the search."""
     effect: float
-    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large."""
+    """How far the log-odds are to be raised, or the slope; 0 is no error. The largest of many, and so too large. Of
+    distributions how many spreads they are too low, or how many times as wide they should be; 1 is no error then."""
     effect_interval: tuple[float, float]
     """95% confidence interval of the effect, valid for all rules at once and so after the search."""
     effect_shrunken: float
@@ -80,16 +88,16 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: SearchedRows) -> Residuals:
+    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: AnyRows) -> Residuals:
         """Take the mean residuals by the columns of a rule."""
         found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
-        every = ["all rows"], np.zeros(len(rows.s), np.int64), (0, 1)
+        every = ["all rows"], np.zeros(len(columns[0].codes), np.int64), (0, 1)
         names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
         shape = len(names[1]), len(names[0])
-        residual = rows.w * (rows.y - expit(Model.of(rows).log_odds))
+        w, (_, q, y) = rows.w, rows.model.means(False)
         cell = part[1] * shape[1] + part[0]
-        n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, rows.w, residual))
+        n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, w, w * (y - q)))
         means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)
         tables = (tuple(map(tuple, x.reshape(shape).tolist())) for x in (n, means))
         return cls(label, tuple(name for name, *_ in found), (tuple(names[0]), tuple(names[1])), own, *tables)
@@ -137,7 +145,7 @@ class Found(NamedTuple):
     """Of the clearest rule: is any group wrong?"""
     detectable: float
     """Bias in a tenth of the rows that is found with a probability of 80%."""
-    common: Model
+    common: AnyModel
     """The curve that all rows share."""
 
     def corrected(self, columns: Sequence[Column], s: Floats) -> Floats:
@@ -165,16 +173,17 @@ class Search(Frozen, eq=False):
     events: int = 1
     seed: int = 0
 
-    def found(self, rows: SearchedRows, label: Label | None = None, chance: Chance | None = None) -> Found:
+    def found(self, rows: AnyRows, label: Label | None = None, chance: Chance | None = None) -> Found:
         """Name groups in which forecasts are wrong beyond the error that all rows share; chance may be known."""
-        return self.beside(Model.of(rows), label, chance)
+        return self.beside(rows.model, label, chance)
 
-    def beside(self, common: Model, label: Label | None, chance: Chance | None) -> Found:
-        """Name groups in which forecasts are wrong beyond a curve that all rows share."""
-        rows, model = common.rows, common
-        level, p_value, named = LEVEL / self.events, 1.0, list[_Named]()
+    def beside(self, common: AnyModel, label: Label | None, chance: Chance | None) -> Found:
+        """Name groups in which forecasts are wrong beyond an error that all rows share."""
+        model, level, p_value, named = common, LEVEL / self.events, 1.0, list[_Named]()
+        information = 0.0
         while True:
-            scores = Scores(self.columns, model)
+            scores = model.scores(self.columns)
+            information = information or float(scores.variance.sum())
             chance = chance or simulated(scores, np.random.default_rng(self.seed))
             if len(scores.pairs) > _PAIRS:
                 scores.pairs = _promising(scores, chance)
@@ -190,10 +199,9 @@ class Search(Frozen, eq=False):
                 break
         model, named = _without_needless(self.columns, model, named)
         described = [*self._groups(common, model, named, chance, label)]
-        q = expit(common.log_odds)
-        effect = np.mean([of[0].mean() for of in chance.widths.values()] or [1.0])  # of dependence, on average
-        information = float((rows.w**2 * q * (1 - q)).sum() / effect)
-        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information, 1e-300))
+        wide = np.concatenate([each[7][each[2] > 0] for each in chance.known.values()])  # for dependence
+        effect = float(wide.mean()) if wide.size else 1.0
+        detectable = (chance.critical(0, 0, level) + 0.84) / np.sqrt(0.09 * max(information / effect, 1e-300))
         detectable = detectable if chance.rules else math.nan
         groups, corrections = tuple(group for group, _ in described), tuple(each for _, each in described)
         p_value = min(1.0, self.events * p_value) if chance.rules else 1.0
@@ -202,30 +210,27 @@ class Search(Frozen, eq=False):
         )
 
     def _groups(
-        self, common: Model, model: Model, named: Sequence[_Named], chance: Chance, label: Label | None
+        self, common: AnyModel, model: AnyModel, named: Sequence[_Named], chance: Chance, label: Label | None
     ) -> Iterator[tuple[FoundGroup, Correction]]:
         """Describe groups by weighted means of their rows and by their effects."""
-        rows, theta, at = model.rows, model.fit.theta, common.common
-        errors = model.errors
-        for each in named:
-            inside, last = rows_of(self.columns, each.rule), at + each.slope
-            critical, effect = chance.critical(each.two, each.slope, LEVEL / self.events), float(theta[last])
-            error = float(errors[last]) * float(np.sqrt(each.width))
+        for at, each in enumerate(named):
+            inside = rows_of(self.columns, each.rule)
+            critical = chance.critical(each.two, each.slope, LEVEL / self.events)
+            weights, (bias, slope, about, error) = model.rows.w[inside], model.effect(at)
+            effect, error = slope if each.slope else bias, error * math.sqrt(each.width)
             kept = shrunk(effect / error, critical)
-            q = expit(common.log_odds)
             predicted, recalibrated, observed = (
-                float(np.average(x[inside], weights=rows.w[inside])) for x in (expit(rows.s), q, rows.y)
+                float(np.average(x[inside], weights=weights)) for x in common.means(bool(each.slope))
             )
             conditions, n = tuple(each.rule.values()), int(np.count_nonzero(inside))
             rule, kind = " and ".join(one.text for one in conditions), "confidence" if each.slope else "bias"
             interval = effect - critical * error, effect + critical * error
-            low, high = wilson(observed, effective_number(rows.w[inside]) / each.width, critical)
-            cost = each.gained / len(rows.s) * kept**2
+            low, high = wilson(observed, effective_number(weights) / each.width, critical)
+            cost = each.gained / len(inside) * kept**2
             p = min(1.0, self.events * float(chance.adjusted(np.array(each.evidence), each.two, each.slope)))
             found = predicted, recalibrated, observed, (low, high), effect, interval, effect * kept, cost, p
-            added = float(theta[at]) * kept, effect * kept * each.slope, float(rows.s[inside].mean())
-            yield FoundGroup(rule, conditions, kind, label, n, *found), Correction(conditions, label, *added)
-            at = last + 1
+            added = Correction(conditions, label, bias * kept, slope * kept, about)
+            yield FoundGroup(rule, conditions, kind, label, n, *found), added
 
 
 def rows_of(columns: Sequence[Column], rule: Rule) -> Bools:
@@ -250,7 +255,7 @@ def _clearest(scores: Scores, chance: Chance, level: float) -> tuple[_Named | No
 
 def _promising(scores: Scores, chance: Chance) -> list[Pair]:
     """Return the pairs of columns whose rules are the clearest by about the moments that they have."""
-    pairs, z = zip(*scores.strongest(chance.known, len(scores.q) / chance.n_rows), strict=True)
+    pairs, z = zip(*scores.strongest(chance.known, len(scores.variance) / chance.n_rows), strict=True)
     surplus = evidence(np.array(z)) - chance.each.location.T
     order, least = surplus.max(axis=(1, 2)).argsort(), (surplus / chance.each.scale.T).max(axis=(1, 2)).argmax()
     return sorted(pairs[at] for at in {*order[-_PAIRS:].tolist(), int(least)})
@@ -326,21 +331,20 @@ def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterat
     yield from zip(cuts.tolist(), found.tolist(), strict=True)
 
 
-def _without_needless(columns: Sequence[Column], model: Model, named: Sequence[_Named]) -> tuple[Model, list[_Named]]:
+def _without_needless(
+    columns: Sequence[Column], model: AnyModel, named: Sequence[_Named]
+) -> tuple[AnyModel, list[_Named]]:
     """Leave out conditions of biases that the other groups have made needless."""
-    place, found = model.common, []
-    for group in named:
+    found = []
+    for place, group in enumerate(named):
         for at in group.rule if len(group.rule) > 1 and not group.slope else ():
             rule = {k: c for k, c in group.rule.items() if k != at}
             inside = rows_of(columns, rule)
-            basis = model.basis.copy()
-            basis[place] = inside
-            other = replace(model, basis=basis)
+            other = model.with_rows(place, inside)
             if inside.mean() < MOST_SHARE and other.loss < model.loss + _NEEDED:
                 model, group = other, group._replace(rule=rule)  # noqa: PLW2901
                 break
         found.append(group)
-        place += 1 + group.slope
     return model, found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ Pair = tuple[int, int]
 _WIDTH = math.sqrt(10)
 """Standard deviation of the prior of a group's bias or slope."""
 
-_INFORMATION_EACH, _CLUSTERS_EACH = 10, 10
+INFORMATION_EACH, CLUSTERS_EACH = 10, 10
 """Information, and clusters, that each function of the common curve needs."""
 
 
@@ -95,6 +95,11 @@ class SearchedRows(NamedTuple):
         return Counts(s / total[there], *np.array([total[there], positive], np.float64)), np.stack(x) / total[there]
 
     @property
+    def model(self) -> Model:
+        """The curve that all rows share."""
+        return Model.of(self)
+
+    @property
     def error(self) -> float:
         """What a bias and a slope of these rows alone would gain, in nats a row."""
         fit = self.fitted(np.stack([np.ones_like(self.s), self.s]), 0)
@@ -110,6 +115,8 @@ class Model(Frozen, eq=False):
     """Functions of the log-odds, one a row, and then biases and slopes of groups."""
     common: int
     """How many are of the curve."""
+    slopes: tuple[bool, ...] = ()
+    """Whether each group has a slope."""
 
     @classmethod
     def of(cls, rows: SearchedRows) -> Model:
@@ -117,8 +124,8 @@ class Model(Frozen, eq=False):
         values, entry = np.unique(rows.s, return_inverse=True)
         v = np.bincount(entry, rows.w) * expit(values) * expit(-values)
         found = orthonormal(columns(values, v), v)
-        few = math.inf if rows.cluster is None else int(rows.cluster.max()) // _CLUSTERS_EACH
-        curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / _INFORMATION_EACH, few))), entry]
+        few = math.inf if rows.cluster is None else int(rows.cluster.max()) // CLUSTERS_EACH
+        curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
 
     def at(self, rows: Bools) -> Model:
@@ -128,7 +135,31 @@ class Model(Frozen, eq=False):
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
         group, s = inside.astype(np.float64), self.rows.s
-        return replace(self, basis=np.vstack([self.basis, group, *([group * (s - s[inside].mean())] if slope else [])]))
+        added = [group * (s - s[inside].mean())] if slope else []
+        return replace(self, basis=np.vstack([self.basis, group, *added]), slopes=(*self.slopes, slope))
+
+    def with_rows(self, group: int, inside: Bools) -> Model:
+        """Change the rows of a group that has no slope."""
+        place = self._place(group)
+        return replace(self, basis=np.insert(np.delete(self.basis, place, 0), place, inside, 0))
+
+    def scores(self, columns: Sequence[Column]) -> Scores:
+        """Score all rules against it."""
+        return Scores(columns, self)
+
+    def _place(self, group: int) -> int:
+        """Where the bias of a group is among the functions."""
+        return self.common + group + sum(self.slopes[:group])
+
+    def effect(self, group: int) -> tuple[float, float, float, float]:
+        """Return a group's bias, slope and the log-odds about which it turns, with the standard error of the last."""
+        place, theta, slope = self._place(group), self.fit.theta, self.slopes[group]
+        about, error = self.rows.s[self.basis[place] > 0].mean(), self.errors[place + slope]
+        return float(theta[place]), float(theta[place + slope]) * slope, float(about), float(error)
+
+    def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
+        """Return predictions, those after the curve that all rows share, and whether the event occurred."""
+        return expit(self.rows.s), expit(self.log_odds), self.rows.y
 
     @cached_property
     def fit(self) -> Fit:
@@ -236,6 +267,9 @@ class Scores:
     model : Model
     """
 
+    rows: Any
+    """What is scored."""
+
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
@@ -246,9 +280,10 @@ class Scores:
         self._back = Factored(definite(known)).back
         weighted = _products(model.basis, self.variance) if self.rows.weighted else known
         self._cross = self._back @ weighted @ self._back.T
-        self.t = self.rows.s - float(product(self.information, self.rows.s)) / float(self.information.sum())
-        self.r = self.project(w * (self.rows.y - self.q)[None])[0]
+        self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
+        self.r = self.project(w * (model.rows.y - self.q)[None])[0]
         self.scored = np.stack([self.r, self.r * self.t], axis=1)
+        self.alike = self.r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
@@ -318,7 +353,7 @@ class Scores:
         """Return the moments of scores of rules, whose sums of parts are given along the first axis."""
         v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.basis), *p.shape[1:]))
         new = v11 / np.maximum(p[1], 1e-300)
-        large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.t))) & (p[1] >= LEAST_INFORMATION)
+        large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.variance))) & (p[1] >= LEAST_INFORMATION)
         fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
         v11 = np.where(fine, v11, 1.0)
         tilt = v12 / v11
@@ -346,6 +381,16 @@ class Scores:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
         x = self.basis[:, rows]
         return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
+
+    def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
+        """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""
+        happened = self.rows.w[rows, None] * ((u < self.q[rows, None]) - self.q[rows, None])
+        return self.values(self.project(happened.T, rows, share).T[None], rows)
+
+    def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:
+        """Return residuals and these times the log-odds, in single precision, which chance is known in."""
+        narrow = r[0].astype(np.float32)
+        return np.ascontiguousarray(np.hstack([narrow, narrow * self.t[rows, None].astype(np.float32)]))
 
     def scores(
         self, values: AnyFloats, rows: Ints | slice = slice(None)
