@@ -80,7 +80,7 @@ def test_new_rows_are_corrected_as_in_python(scores, told, theirs, tmp_path, cap
     corrected = theirs.recalibrator()
     np.testing.assert_allclose(pl.read_csv(new)["p_cal"], corrected.transform(frame["p"], among=frame), rtol=1e-12)
     assert corrected.among_ == ("age",)
-    assert str(corrected).startswith("Correct 1 group of rows, then recalibrate all rows by one map.")
+    assert str(corrected).startswith("Recalibrate all rows by one map, and correct 1 group of rows.")
     frame.drop("age").write_csv(tmp_path / "short.csv")
     assert main(["recalibrate", str(tmp_path / "short.csv"), "--prob", "p", "--apply", made, "-o", new]) == 2
     assert "no column 'age'" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def corrected():
     return found, found.recalibrator()
 
 
-def test_shrunken_effects_are_added_and_then_mapped(corrected):
+def test_shrunken_effects_are_added_between_two_maps(corrected):
     found, made = corrected
     assert {item.error for item in found.items} == {"bias", "confidence"}
     _, p, table = planted(1, 400)
@@ -41,7 +41,7 @@ def test_shrunken_effects_are_added_and_then_mapped(corrected):
         slope = item.effect_shrunken * (item.error == "confidence")
         bias = group.bias if slope else item.effect_shrunken
         added += inside * (bias + slope * (s - group.about))
-    expected = made.shared_.transform(expit(s + added))
+    expected = made.after_.transform(expit(logit(made.shared_.transform(p)) + added))
     np.testing.assert_allclose(made.transform(p, among=table), expected, rtol=1e-9)
     two = made.transform(np.stack([1 - p, p], axis=1), among=pl.DataFrame(table))
     np.testing.assert_allclose(two, np.stack([1 - expected, expected], axis=1), rtol=1e-9)
@@ -112,7 +112,7 @@ def test_the_most_probable_class_is_corrected_where_it_is_asked_for():
     y = log_p.argmax(axis=1)
     group = Correction((Condition("predicted class", values=("2",)),), None, 1.0, 0.0, 0.0)
     same = Recalibrator("identity").fit(y, np.exp(log_p))
-    made = FoundGroupRecalibrator([group], same, None)
+    made = FoundGroupRecalibrator([group], same, same)
     assert made.among_ == ()
     expected = softmax(log_p + np.eye(3)[2] * (y == 2)[:, None], axis=1)
     np.testing.assert_allclose(made.transform(np.exp(log_p), among={}), expected, rtol=1e-9)

@@ -113,10 +113,10 @@ def find_groups(
     rules exceeds by chance with a probability of 5%. With clusters standard errors are those of independent rows times
     the root of the rule's variance factor. The shrunken effect is the most likely one given that ``|z|`` exceeded that
     limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
-    (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; the shrunken effects
-    are added to the log-odds, and `Recalibrator` maps what comes out, compared with `Recalibrator` alone; its maps are
-    fitted without the fold, and weigh what they do on all rows. With more than two classes both are its ``"logistic"``
-    map.
+    (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds; `Recalibrator` maps
+    the forecasts, the shrunken effects are added to the log-odds, and a second map mends what comes out, compared with
+    the first map alone. Maps are fitted without the fold, and weigh what they do on all rows. With more than two
+    classes they are `Recalibrator`'s ``"logistic"`` ones.
 
     Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
     regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and
@@ -190,9 +190,14 @@ def groups_of_rows(
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
 
     def more(search: Search, found: Sequence[Found]) -> Mapping[str, Any]:
-        corrected = _corrected(rows, events, found, search.columns)
-        gain = _gain(rows, corrected, events, found, search) if any(of.groups for of in found) else None
-        return {"gain": gain, "notes": notes, "_fit": partial(_recalibrator, corrected, found, search.seed, gain)}
+        settings, named = _settings(rows, search.seed), [each for of in found for each in of.corrections]
+        if not named:
+            return {"gain": None, "notes": notes, "_fit": partial(_without_groups, rows, settings)}
+        shared = _map(rows, settings)
+        corrected = _corrected(rows, shared.state, events, found, search.columns)
+        after = _map(corrected, settings)
+        gain = _gain(rows, corrected, (shared.state, after.state), events, found, search)
+        return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, named, shared, after, gain)}
 
     p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
@@ -316,10 +321,10 @@ def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
 
 
 def _corrected(
-    rows: GroupRows, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
+    rows: GroupRows, shared: State, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
 ) -> GroupRows:
-    """Return the rows with the groups corrected."""
-    moved = np.array(rows.log_p, dtype=np.float64)
+    """Map the rows by the map that all share, and correct the groups."""
+    moved = np.log(shared.of_log_probabilities(rows.log_p))
     for event, of in zip(events, found, strict=True):
         moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
     return replace(rows, log_p=moved - np.logaddexp.reduce(moved, axis=1)[:, None])
@@ -329,35 +334,39 @@ def _settings(rows: GroupRows, seed: int) -> FitSettings:
     return FitSettings("auto" if len(rows.labels) == 2 else "logistic", False, None, seed)
 
 
-def _recalibrator(corrected: GroupRows, found: Sequence[Found], seed: int, gain: Gain | None) -> FoundGroupRecalibrator:
-    """Fit the one map to the rows with the groups corrected."""
-    settings = _settings(corrected, seed)
-    shared = Recalibrator(settings.method, seed=seed).with_state(corrected.state(settings))
-    return FoundGroupRecalibrator([each for of in found for each in of.corrections], shared, gain)
+def _map(rows: GroupRows, settings: FitSettings) -> Recalibrator:
+    return Recalibrator(settings.method, seed=settings.seed).with_state(rows.state(settings))
+
+
+def _without_groups(rows: GroupRows, settings: FitSettings) -> FoundGroupRecalibrator:
+    return FoundGroupRecalibrator([], _map(rows, settings))
 
 
 def _gain(
-    rows: GroupRows, corrected: GroupRows, events: Sequence[_Event], found: Sequence[Found], search: Search
+    rows: GroupRows,
+    corrected: GroupRows,
+    maps: tuple[State, State],
+    events: Sequence[_Event],
+    found: Sequence[Found],
+    search: Search,
 ) -> Gain | None:
     """Measure the gain of correcting the groups, by searches without each fold."""
-
-    states = [each.state(_settings(rows, search.seed)) for each in (rows, corrected)]
 
     def held_out(out: Bools) -> Floats:
         without = replace(search, columns=[column.at(~out) for column in search.columns])
         of_events = [
             without.beside(of.common.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)
         ]
-        both = rows, _corrected(rows, events, of_events, search.columns)
-        fitted = [each.some(~out).refitted(state) for each, state in zip(both, states, strict=True)]
-        return _losses([each.some(out) for each in both], fitted)
+        shared = rows.some(~out).refitted(maps[0])
+        moved = _corrected(rows, shared, events, of_events, search.columns)
+        return _losses([rows.some(out), moved.some(out)], [shared, moved.some(~out).refitted(maps[1])])
 
-    gained = cross_fitted(rows, search.seed, held_out, _losses((rows, corrected), states))
+    gained = cross_fitted(rows, search.seed, held_out, _losses([rows, corrected], maps))
     return None if gained is None else gained[0]
 
 
 def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:
-    """Return losses of rows, and of the same rows with the groups corrected, each by its map."""
+    """Return losses of rows by the shared map, and of the same rows with the groups corrected by theirs."""
     q = [state.of_log_probabilities(rows.log_p) for rows, state in zip(each, states, strict=True)]
     return -np.log([of[np.arange(len(of)), each[0].truth] for of in q])
 

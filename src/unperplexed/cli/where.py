@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._lib.errors import InputError, listed
 from ..assessment.find_groups import groups_of_distributions, groups_of_rows
+from ..calibration.where.conditions import CATEGORIES
 from ..calibration.where.naming import MOST
 from ..forecasts.labels import label_array
 from .input import Change, Input
@@ -60,12 +61,23 @@ def _chosen(a: argparse.Namespace, others: Sequence[str]) -> tuple[Sequence[str]
     return [name for name in others if name not in protected], [left] * bool(protected)
 
 
+def _settled(rows: Input, named: Sequence[str]) -> Input:
+    """Look for dependence in all columns, but for named ones of so few values that rules ask for each by itself."""
+    keys = list[str]()
+    while True:
+        settled = replace(rows, selection=replace(rows.selection, keys=keys)).settled()
+        found = settled.dependence.found
+        if found is None or not {*found.columns} & {*named} - {*keys} or found.n_clusters > CATEGORIES:
+            return settled
+        keys += found.columns
+
+
 def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = None) -> Groups:
     """Search the rows, which may be recalibrated before, in the columns that are named."""
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
     names, left = _chosen(a, rows.others)
-    settled = rows if rows.found else rows.settled()  # by all columns, whichever are searched
+    settled = rows if rows.found else _settled(rows, names if names == a.among else [])
     chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"

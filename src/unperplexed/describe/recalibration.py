@@ -134,7 +134,7 @@ def found_groups_document(r: FoundGroupRecalibrator, naming: Naming, *, brief: b
     return Document(
         title="Recalibration of groups that were found",
         facts=f"fitted to {r.shared_.n_rows_:,} rows of {len(r.labels_):,} classes",
-        headline=f"Correct {number_of(len(r.rules_), 'group')} of rows, then recalibrate all rows by one map",
+        headline=f"Recalibrate all rows by one map, and correct {number_of(len(r.rules_), 'group')} of rows",
         lead="" if r.gain_ is None else f"Correcting the groups: {r.gain_.of('log loss')}.",
         calm=not r.rules_,
         summary=[Table("Groups that are corrected", [Column("group", r.rules_)])] if r.rules_ else [],

@@ -27,17 +27,22 @@ _EFFECT = "An effect is to be added to log-odds, or to the slope. Its interval i
 
 _OF_NUMBERS = "Shares are of outcomes above the median, or in 80% intervals; effects shifts in spreads, or factors."
 
+_TRAIN = "If the forecaster can be trained anew, let it use these columns."
+
 _REMEDY = (
-    "Give the model these columns. Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
-    " `recalibrate --apply groups.json`."
+    f"{_TRAIN} Or correct new rows: `where` with -o groups.json (`.recalibrator()` in Python), then"
+    " `recalibrate NEW.csv --apply groups.json -o CORRECTED.csv`, which also mends what is wrong in all rows."
 )
 
-_UNCERTAIN = "Give the model these columns. That correcting the groups gains on rows held out is not shown."
+_UNCERTAIN = f"{_TRAIN} That correcting the groups gains on rows held out is not shown."
 
 _BY_THEMSELVES = (
-    "Give the model these columns. No map corrects groups of distributions together, so that its gain is not known;"
-    " `recalibrate` with --where fits one to the rows of a single group."
+    f"{_TRAIN} No map corrects groups of distributions together, so that its gain is not known; `recalibrate` with"
+    " --where fits one to the rows of a single group."
 )
+
+_COLUMNS_NAMED = 10
+"""Columns that are named beneath the table."""
 
 _LONGEST_RULE = 36
 """Letters of a rule beside the forest."""
@@ -57,13 +62,13 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     facts = f"{g.n_rows:,} forecasts by {g.form}" if g.form else counted(g.n_rows, len(g.labels), g.labels)
     notes, rows = [*notes_lines(g.notes)], dependent_text(g.n_clusters, None, None, None, g.dependence)
     tables = _tables(g, brief)
-    settings = f"{SAMPLES} samples from the common curve, seed {g.seed}; {rows}"
+    settings = f"chance by {SAMPLES} samples from the common curve and fitted tails, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
     return Document(
         title=naming.titled("where forecasts are wrong"),
         facts=naming.facts(facts),
         headline=_headline(g),
-        lead=f"{dependence_words(g.dependence)} {_detectable(g)}".strip(),
+        lead=f"{dependence_words(g.dependence)} {'' if g else _detectable(g)}".strip(),
         calm=not g,
         actions=[*_actions(g)],
         figure=None if brief or not g else groups_chart(g),
@@ -78,7 +83,7 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
 def found_blocks(g: Groups, brief: bool) -> list[Block]:
     """Give the groups in a sentence and a table, for an assessment."""
     advice = [each.text for each in _actions(g) if each.label != "All"]
-    said = [f"{_headline(g)}.", *advice, _detectable(g), *(f"{capital(each)}." for each in g.warnings)]
+    said = [f"{_headline(g)}.", *advice, "" if g else _detectable(g), *(f"{capital(each)}." for each in g.warnings)]
     return [Prose(" ".join(filter(None, said))), *_tables(g, brief)]
 
 
@@ -88,7 +93,7 @@ def _tables(g: Groups, brief: bool) -> list[Block]:
 
 def _detectable(g: Groups) -> str:
     bias = f"{number(g.detectable_bias, 2)} {'spreads' if g.form else 'in log-odds'}"
-    return "" if g else f"A bias of {bias} in a tenth of the rows would be found in 80% of such samples."
+    return f"A bias of {bias} in a tenth of the rows would be found in 80% of such samples."
 
 
 def _headline(g: Groups) -> str:
@@ -96,31 +101,39 @@ def _headline(g: Groups) -> str:
     if not n:
         searched = f"{number_of(len(g.columns), 'column')}, {g.rules_searched:,} rules"
         return f"No group shown ({number_of(g.n_rows, 'row')}, {searched}, {p_value_text(g.p_value)})"
-    return f"Wrong in {number_of(n, 'group')} of rows, beyond the error that all rows share ({p_value_text(g.p_value)})"
+    shared = ", beyond the error that all rows share" if g.miscalibrated else ""
+    return f"Wrong in {number_of(n, 'group')} of rows{shared} ({p_value_text(g.p_value)})"
 
 
 def _actions(g: Groups) -> Iterator[Action]:
     if g.gain is not None:
-        mapped = ", beside a recalibration of all rows" if g.miscalibrated else ""
-        yield Action("Cost", f"Correcting the groups{mapped}: {g.gain.of('log loss')}.", "Cost")
+        mapped = " after a recalibration of all rows" if g.miscalibrated else ""
+        yield Action("Gain", f"Correcting the groups{mapped}: {g.gain.of('log loss')}.", "Gain")
     if g:
         uncertain = g.gain is not None and not g.gain.significant
         yield Action("Remedy", _BY_THEMSELVES if g.form else _UNCERTAIN if uncertain else _REMEDY, "Remedy")
-        yield Action("Limits", _LIMITS, "Limits")
+        yield Action("Limits", f"{_LIMITS} Groups that are not named may err too. {_detectable(g)}", "Limits")
+    p, see = p_value_text(g.p_value_all), "See `unperplexed assess`, and `recalibrate` to mend it."
     if g.miscalibrated:
-        whole = f"All rows together are miscalibrated ({p_value_text(g.p_value_all)}), which is no error of groups."
-        yield Action("All rows", f"{whole} See `unperplexed assess`, and `recalibrate` to mend it.", "All")
+        yield Action(
+            "All rows", f"All rows together are miscalibrated ({p}), which is no error of groups. {see}", "All"
+        )
+    elif g:
+        yield Action("All rows", f"No error that all rows share is shown ({p}).", "All")
 
 
 def _name(g: Groups, item: FoundGroup) -> str:
     of_class = "" if len(g.labels) == 2 or item.label is None else f"{class_name(item.label, 0)}: "
-    return f"{of_class}{printable(item.rule)}{': slope' if item.error == 'confidence' else ''}"
+    return f"{of_class}{printable(item.rule)}"
 
 
-def _error(item: FoundGroup) -> str:
-    """Say what is wrong with distributions in a group: "0.52 spreads too low"."""
+def _error(g: Groups, item: FoundGroup) -> str:
+    """Say what is wrong in a group: "too low", "overconfident", or of distributions "0.52 spreads too low"."""
+    if item.error == "confidence":
+        return "underconfident" if item.effect > 0 else "overconfident"
     if item.error == "bias":
-        return f"{number(abs(item.effect), 2)} spreads too {'low' if item.effect > 0 else 'high'}"
+        spreads = f"{number(abs(item.effect), 2)} spreads " if g.form else ""
+        return f"{spreads}too {'low' if item.effect > 0 else 'high'}"
     factor, how_wide = (item.effect, "narrow") if item.effect > 1 else (1 / item.effect, "wide")
     return f"{number(factor, 2)} times too {how_wide}"
 
@@ -137,8 +150,12 @@ def _table(g: Groups, brief: bool) -> Table:
 
     headings = ("predicted", "after common map", "observed") if g.form else _HEADINGS
     units = [amount(i.effect * g.median_spread) if i.error == "bias" else "" for i in g.items]
-    errors = [of_groups("error", [*map(_error, g.items)]), of_groups("in units", units, detail=True)] if g.form else []
-    mapped = of_groups(headings[1], [share(item.mean_recalibrated) for item in g.items])
+    errors = [of_groups("error", [_error(g, item) for item in g.items])]
+    errors += [of_groups("in units", units, detail=True)] if g.form else []
+    mapped = Column(
+        headings[1],
+        [*("" if g.form else share(g.observed) for _ in whole), *(share(i.mean_recalibrated) for i in g.items)],
+    )
     effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))
     return Table.of(
         "Groups of rows" if brief else f"Groups of rows. {_OF_NUMBERS if g.form else _EFFECT}",
@@ -159,11 +176,17 @@ _HEADINGS = "mean predicted", "after common curve", "observed frequency"
 
 
 def _beneath(g: Groups) -> str:
-    gain = "" if g.form else ", but the gain above is of rows held out"
+    cost = f"{sum(item.cost for item in g.items):.4f}"
+    held = f", where the gain on rows held out is {g.gain.value:.2g}" if g.gain else ""
+    common = (
+        f"The common {'map' if g.form else 'curve'} is one recalibration of all rows, beside which groups are judged. "
+    )
+    names = [*map(printable, g.columns[:_COLUMNS_NAMED]), *["..."] * (len(g.columns) > _COLUMNS_NAMED)]
     return (
-        f"Groups may overlap. Their costs add up in this order, and are of the rows searched{gain}. p-values are"
-        f" adjusted for all {g.rules_searched:,} rules of one or two conditions on"
-        f" {number_of(len(g.columns), 'column')}."
+        f"{common if g.miscalibrated else ''}Groups may overlap. A cost is what correcting a group saves after those"
+        f" above it, in nats a row of all: {cost} together on the rows searched{held}. p-values are adjusted for all"
+        f" {g.rules_searched:,} rules of one or two conditions, by bias and {'width' if g.form else 'slope'}, on"
+        f" {number_of(len(g.columns), 'column')} ({', '.join(names)})."
     )
 
 
@@ -174,7 +197,7 @@ def charts_of(g: Groups) -> list[Chart]:
 
 def groups_chart(g: Groups) -> Chart:
     """Make a forest: what was predicted and observed of all rows and of each group."""
-    part = {"bias": ": above median", "width": ": in 80% intervals"} if g.form else {}
+    part = {"bias": ": above median", "width": ": in 80% intervals"} if g.form else {"confidence": ": slope"}
     known: list[tuple[str, int, Groups | FoundGroup]]
     known = [(f"{_name(g, i)}{part.get(i.error, '')}", i.rows, i) for i in g.items]
     if g.observed == g.observed:

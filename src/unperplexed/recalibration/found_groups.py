@@ -1,4 +1,4 @@
-"""Recalibration by the groups that `find_groups` names: their corrections, and one map for what comes out."""
+"""Recalibration by the groups that `find_groups` names: their corrections, between two maps of all rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .saved import FOUND, gain_dict, saved_gain
 PREDICTED = "predicted class"
 """Name of the most probable class among the columns."""
 
-_KEYS = {"groups", "gain", "map"}
+_KEYS = {"groups", "gain", "map", "after"}
 _OF_CONDITION = {"column", "low", "high", "values", "negated", "missing", "date", "part"}
 
 
@@ -61,8 +61,8 @@ def arrays_among(among: Any, n_rows: int) -> dict[str, NDArray[Any]]:
 class FoundGroupRecalibrator(SavedFit, Result):
     """Recalibration by groups that were found to be wrong. Made by `Groups.recalibrator`.
 
-    The shrunken effect of each group is added to the log-odds of its rows. What comes out is mapped by one
-    `Recalibrator`, which was fitted to the rows searched. Without groups that map is all.
+    One `Recalibrator`, fitted to the rows searched, maps all rows. Then the shrunken effect of each group is added to
+    the log-odds of its rows, and a second map, fitted to what comes out, mends what the groups had bent in the first.
 
     Attributes
     ----------
@@ -73,9 +73,11 @@ class FoundGroupRecalibrator(SavedFit, Result):
     labels_ : tuple
         Class labels in column order.
     shared_ : Recalibrator
-        The one map.
+        The map of all rows.
+    after_ : Recalibrator or None
+        The map after the groups are corrected; None without groups.
     gain_ : Gain or None
-        Decrease of the log loss by the corrections beside the one map alone, on rows held out of the whole search.
+        Decrease of the log loss by the corrections beside `shared_` alone, on rows held out of the whole search.
 
     Examples
     --------
@@ -91,8 +93,14 @@ class FoundGroupRecalibrator(SavedFit, Result):
 
     saved_as = "recalibration map"
 
-    def __init__(self, groups: Sequence[Correction], shared: Recalibrator, gain: Gain | None) -> None:
-        self.groups, self.shared_, self.labels_, self.gain_ = groups, shared, shared.labels_, gain
+    def __init__(
+        self,
+        groups: Sequence[Correction],
+        shared: Recalibrator,
+        after: Recalibrator | None = None,
+        gain: Gain | None = None,
+    ) -> None:
+        self.groups, self.shared_, self.after_, self.labels_, self.gain_ = groups, shared, after, shared.labels_, gain
         asked = (condition.column for group in groups for condition in group.conditions)
         self.among_ = tuple(dict.fromkeys(name for name in asked if name != PREDICTED))
         self.rules_ = tuple(" and ".join(each.text for each in group.conditions) for group in groups)
@@ -124,19 +132,23 @@ class FoundGroupRecalibrator(SavedFit, Result):
         every = [np.empty((0, len(self.labels_))), *(block.log_probabilities for block in blocks)]
         log_p = np.concatenate(every, dtype=np.float64)
         columns = arrays_among({name: given[name] for name in self.among_}, len(log_p)) if given else {}
-        moved, each = log_p.copy(), np.arange(len(log_p))
+        found = self.shared_.state.of_log_probabilities(log_p)
+        if self.after_ is None:
+            return in_shape_of(y_prob, found, n_columns)
+        moved, each = np.log(found), np.arange(len(log_p))
         for group in self.groups:
             places, s = event_of(self.labels_, group.label, log_p, self.shared_.n_rows_)
             columns[PREDICTED] = class_texts(self.labels_, places)
             inside = [condition.met_by(columns[condition.column]) for condition in group.conditions]
             moved[each, places] += group.of(np.logical_and.reduce(inside), s)
         moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
-        return in_shape_of(y_prob, self.shared_.state.of_log_probabilities(moved), n_columns)
+        return in_shape_of(y_prob, self.after_.state.of_log_probabilities(moved), n_columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the corrections and the map as plain values: what `save` writes."""
-        groups = [*map(plain_values, self.groups)]
-        return {**FOUND.head, "groups": groups, "gain": gain_dict(self.gain_), "map": self.shared_.to_dict()}
+        """Give the corrections and the maps as plain values: what `save` writes."""
+        groups, after = [*map(plain_values, self.groups)], self.after_ and self.after_.to_dict()
+        maps = {"map": self.shared_.to_dict(), "after": after}
+        return {**FOUND.head, "groups": groups, "gain": gain_dict(self.gain_), **maps}
 
     @classmethod
     def from_dict(cls, data: Any) -> FoundGroupRecalibrator:
@@ -144,7 +156,10 @@ class FoundGroupRecalibrator(SavedFit, Result):
         FOUND.check(data, _KEYS)
         shared = Recalibrator.from_dict(data["map"])
         require(isinstance(data["groups"], list) and shared.distributions is None, "groups")
-        return cls([_correction(each, shared.labels_) for each in data["groups"]], shared, saved_gain(data["gain"]))
+        after = Recalibrator.from_dict(data["after"]) if data["groups"] else None
+        require(after is None or (after.distributions is None and after.labels_ == shared.labels_), "the second map")
+        groups = [_correction(each, shared.labels_) for each in data["groups"]]
+        return cls(groups, shared, after, saved_gain(data["gain"]))
 
     def __repr__(self) -> str:
         """Name it in one line."""

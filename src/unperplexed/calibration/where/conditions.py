@@ -18,7 +18,7 @@ from ..._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
 CUTS = 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95
 """Quantiles at which numbers are cut. They are finer in the tails, where a group may be small."""
 
-_CATEGORIES, _UNITED, _LARGE, _LARGEST = 20, 10, 0.1, 1e300
+CATEGORIES, _UNITED, _LARGE, _LARGEST = 20, 10, 0.1, 1e300
 """Most frequent categories that are conditions; categories up to which two of them together are one; the share of the
 rows from which "is not" is one; and what an infinite number counts as."""
 
@@ -313,7 +313,7 @@ def _of_categories(name: str, texts: pl.Series) -> Column:
     there, categories = ~np.isnan(values), tuple(names.to_list())
     counts = np.bincount(values[there].astype(np.int64), minlength=len(categories))
     order = np.argsort(-counts, kind="stable")
-    m, place = min(order.size, _CATEGORIES), np.empty(order.size, dtype=np.int64)
+    m, place = min(order.size, CATEGORIES), np.empty(order.size, dtype=np.int64)
     place[order] = np.minimum(np.arange(order.size), m)
     codes = np.full(values.size, m + 1)
     codes[there] = place[values[there].astype(np.int64)]
