@@ -86,9 +86,9 @@ def test_options_reach_every_assessment(rows, options):
 def test_options_are_those_of_assess():
     options = set(inspect.signature(assess).parameters) - {"y_true", "y_prob"}
     own = {"by", "sort", "shrink", "most_groups"}
-    assert set(inspect.signature(assess_by).parameters) - {"y_true", "y_prob"} == options - {"n_jobs"} | own
+    assert set(inspect.signature(assess_by).parameters) - {"y_true", "y_prob"} == options - {"n_jobs", "among"} | own
     of_counts = {field.name for field in dataclasses.fields(AssessmentSettings)} - {"asked", "orders"}
-    assert options == of_counts | {*AssessedReading.__annotations__} | {"metrics", "reference", "n_jobs"}
+    assert options == of_counts | {*AssessedReading.__annotations__} | {"metrics", "reference", "n_jobs", "among"}
     assert not of_counts & {*AssessedReading.__annotations__}
     with pytest.raises(TypeError, match="flor"):
         assess_by([1, 0], [0.8, 0.3], by=[1, 2], flor=0.01)

@@ -13,7 +13,8 @@ EXTRAS = {"sklearn": "sklearn", "torch": "torch", "torchmetrics": "torch", "ligh
 @pytest.mark.parametrize(("module", "extra"), EXTRAS.items())
 def test_without_its_library(monkeypatch, module, extra):
     name = f"unperplexed.integrations.{module}"
-    monkeypatch.setitem(sys.modules, module, None)
+    for each in [module, *(each for each in sys.modules if each.startswith(f"{module}."))]:
+        monkeypatch.setitem(sys.modules, each, None)
     monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError, match=rf"^{name} needs .*pip install 'unperplexed\[{extra}\]'$"):
         import_module(name)

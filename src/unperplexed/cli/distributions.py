@@ -135,7 +135,8 @@ def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]
 
 def _of_file(a: argparse.Namespace, read: ReadDistributions) -> pl.DataFrame | None:
     """Give the columns by which rows may depend, whatever groups are asked for; None if there are no others."""
-    asked, names = {*getattr(a, "by", ()), *_seasons(a)}, read.frame.columns
+    asked = {*getattr(a, "by", ()), *getattr(a, "among", ()), *_seasons(a)}
+    names = read.frame.columns
     others = [name for name in names if name not in asked]
     return read.frame.select(name for name in names if name in others or ":" not in name) if others else None
 

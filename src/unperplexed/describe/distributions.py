@@ -379,7 +379,8 @@ def worst(b: DistributionBreakdown) -> str:
     """
     adjusted, found = f"adjusted for {number_of(len(b.groups), 'group')}", b.worst
     if found is None:
-        alone = f"No group by itself is shown to be miscalibrated (p-values {adjusted})"
+        least = p_value_text(min(each.adjusted_p_value for each in b.groups))
+        alone = f"No group by itself is shown to be miscalibrated (smallest {least}, {adjusted})"
         few = "all rows together are. Groups of few clusters tell little: name smaller clusters (--clusters) if you can"
         return f"{alone}; {few}." if b.whole.diagnosis.findings else f"{alone}."
     a, name = found.assessment, f"{short_name(', '.join(b.by))} {short_name(key_text(found.key))}"

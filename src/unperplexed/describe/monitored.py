@@ -262,11 +262,11 @@ def _of_numbers(points: Sequence[PitPoint], biases: Sequence[str], brief: bool) 
 
 
 def _some(m: Monitored, group: str, control: Sequence[ControlPoint]) -> Sequence[int]:
-    """Choose rows by number: those nearest to the beginnings and ends of errors and to the last row."""
+    """Choose rows by number: those nearest to the beginnings, alarms and ends of errors and to the last row."""
     ends = [m.periods.index(each.last) for each in control]
     places = [len(control)]
     for each in _told(m, group):
-        places.append(bisect_left(ends, m.periods.index(each.began)))
+        places += [bisect_left(ends, m.periods.index(period)) for period in (each.began, each.period)]
         if each.over is not None:
             places.append(bisect_left(ends, m.periods.index(each.until)) + 1)
 

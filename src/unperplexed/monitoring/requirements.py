@@ -74,6 +74,8 @@ class Requirement(Frozen):
             limit = math.nan
         if not math.isfinite(limit):
             raise InputError(f"require (--require): {text!r}: {value!r} is not a number; {_HOW}.")
+        if name.startswith("coverage") and not 0 <= limit <= 1:
+            raise InputError(f"require (--require): {text!r}: a coverage is between 0 and 1, such as 0.8 for 80%.")
         return cls(text.strip(), name, end if dot else "", operator, limit)
 
     @property
