@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -40,6 +41,15 @@ _BY_THEMSELVES = (
     f"{_TRAIN} No map corrects groups of distributions together, so that its gain is not known; `recalibrate` with"
     " --where fits one to the rows of a single group."
 )
+
+_SHARED = ", perhaps by these groups. `recalibrate` alone would leave the groups wrong."
+
+_NO_GROUPS = ", which is no error of groups. See `unperplexed assess`, and `recalibrate` to mend it."
+
+_CONFIDENT = {
+    "overconfident": "Overconfident: high predictions are too high and low ones too low. ",
+    "underconfident": "Underconfident: high predictions are too low and low ones too high. ",
+}
 
 _COLUMNS_NAMED = 10
 """Columns that are named beneath the table."""
@@ -93,6 +103,8 @@ def _tables(g: Groups, brief: bool) -> list[Block]:
 
 def _detectable(g: Groups) -> str:
     bias = f"{number(g.detectable_bias, 2)} {'spreads' if g.form else 'in log-odds'}"
+    if math.isnan(g.detectable_bias):
+        return "No rule has rows enough: 20, 1% of all, and at most half of the information."
     return f"A bias of {bias} in a tenth of the rows would be found in 80% of such samples."
 
 
@@ -113,11 +125,9 @@ def _actions(g: Groups) -> Iterator[Action]:
         uncertain = g.gain is not None and not g.gain.significant
         yield Action("Remedy", _BY_THEMSELVES if g.form else _UNCERTAIN if uncertain else _REMEDY, "Remedy")
         yield Action("Limits", f"{_LIMITS} Groups that are not named may err too. {_detectable(g)}", "Limits")
-    p, see = p_value_text(g.p_value_all), "See `unperplexed assess`, and `recalibrate` to mend it."
+    p = p_value_text(g.p_value_all)
     if g.miscalibrated:
-        yield Action(
-            "All rows", f"All rows together are miscalibrated ({p}), which is no error of groups. {see}", "All"
-        )
+        yield Action("All rows", f"All rows together are miscalibrated ({p}){_SHARED if g else _NO_GROUPS}", "All")
     elif g:
         yield Action("All rows", f"No error that all rows share is shown ({p}).", "All")
 
@@ -156,15 +166,14 @@ def _table(g: Groups, brief: bool) -> Table:
         headings[1],
         [*("" if g.form else share(g.observed) for _ in whole), *(share(i.mean_recalibrated) for i in g.items)],
     )
+    raw, seen = Column(headings[0], [*map(share, predicted)]), Column(headings[2], [*map(share, observed)])
     effect = estimates("", [(i.effect, i.effect_interval) for i in g.items], lambda value: number(value, 2))
     return Table.of(
         "Groups of rows" if brief else f"Groups of rows. {_OF_NUMBERS if g.form else _EFFECT}",
         Column("group", names),
         Column("rows", [*map(count, rows)]),
         *errors,
-        Column(headings[0], [*map(share, predicted)]),
-        *([mapped] if g.miscalibrated else []),
-        Column(headings[2], [*map(share, observed)]),
+        *([mapped, seen, raw] if g.miscalibrated else [raw, seen]),
         Column("effect", [*none, *effect.values], [*none, *effect.notes], detail=True),
         of_groups("shrunken effect", [signed(item.effect_shrunken, 2) for item in g.items], detail=True),
         of_groups("cost in nats", [f"{item.cost:.4f}" for item in g.items]),
@@ -181,9 +190,11 @@ def _beneath(g: Groups) -> str:
     common = (
         f"The common {'map' if g.form else 'curve'} is one recalibration of all rows, beside which groups are judged. "
     )
+    errors = dict.fromkeys(_error(g, item) for item in g.items if item.error == "confidence")
     names = [*map(printable, g.columns[:_COLUMNS_NAMED]), *["..."] * (len(g.columns) > _COLUMNS_NAMED)]
     return (
-        f"{common if g.miscalibrated else ''}Groups may overlap. A cost is what correcting a group saves after those"
+        f"{''.join(_CONFIDENT[each] for each in errors)}{common if g.miscalibrated else ''}"
+        "Groups may overlap. A cost is what correcting a group saves after those"
         f" above it, in nats a row of all: {cost} together on the rows searched{held}. p-values are adjusted for all"
         f" {g.rules_searched:,} rules of one or two conditions, by bias and {'width' if g.form else 'slope'}, on"
         f" {number_of(len(g.columns), 'column')} ({', '.join(names)})."

@@ -197,7 +197,10 @@ class Search(Frozen, eq=False):
             model = larger
             if len(named) == self.most:
                 break
+        rules = [each.rule for each in named]
         model, named = _without_needless(self.columns, model, named)
+        if rules != [each.rule for each in named]:
+            model, named = self._again(common, named, chance)
         described = [*self._groups(common, model, named, chance, label)]
         wide = np.concatenate([each[7][each[2] > 0] for each in chance.known.values()])  # for dependence
         effect = float(wide.mean()) if wide.size else 1.0
@@ -208,6 +211,23 @@ class Search(Frozen, eq=False):
         return Found(
             groups, corrections, tuple(each.rule for each in named), chance, p_value, float(detectable), common
         )
+
+    def _again(self, common: AnyModel, named: Sequence[_Named], chance: Chance) -> tuple[AnyModel, list[_Named]]:
+        """Take the gains of groups anew, without parts of other groups that are no longer clear beside these."""
+        model, found, inside = common, list[_Named](), [rows_of(self.columns, each.rule) for each in named]
+        for each, rows in zip(named, inside, strict=True):
+            larger = model.with_group(rows, bool(each.slope))
+            found.append(each._replace(gained=model.loss - larger.loss))
+            model = larger
+        for at, each in enumerate(found):
+            part = any((inside[at] <= other).all() for k, other in enumerate(inside) if k != at)
+            bias, slope, _, error = model.effect(at)
+            z = abs(slope if each.slope else bias) / (error * math.sqrt(each.width))
+            if part and z < chance.critical(each.two, each.slope, LEVEL / self.events):
+                return self._again(common, [*found[:at], *found[at + 1 :]], chance)
+            if part:
+                found[at] = each._replace(evidence=float(evidence(np.array(z))))
+        return model, found
 
     def _groups(
         self, common: AnyModel, model: AnyModel, named: Sequence[_Named], chance: Chance, label: Label | None

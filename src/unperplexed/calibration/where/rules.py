@@ -354,7 +354,7 @@ class Scores:
         v11, v12, v22 = self._left(p[1], p[3], p[4], p[8:].reshape(-1, len(self.basis), *p.shape[1:]))
         new = v11 / np.maximum(p[1], 1e-300)
         large = (p[0] >= max(LEAST_ROWS, LEAST_SHARE * len(self.variance))) & (p[1] >= LEAST_INFORMATION)
-        fine = large & (p[1] <= MOST_SHARE * self.variance.sum()) & (new > _LEAST_NEW)
+        fine = large & (p[1] <= MOST_SHARE * self.variance.sum() * (1 + 1e-9)) & (new > _LEAST_NEW)
         v11 = np.where(fine, v11, 1.0)
         tilt = v12 / v11
         v22 = v22 - v12 * tilt
