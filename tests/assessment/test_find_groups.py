@@ -1,6 +1,7 @@
 """Groups of rows in which forecasts are wrong: planted ones, none, bad columns, and laws of the result."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -343,3 +344,19 @@ def test_the_picture_and_the_page_show_what_was_predicted_and_observed(drawn):
     thirds = np.arange(300) % 3
     with pytest.raises(up.InputError, match="nothing to draw"):
         up.find_groups(thirds, np.full((300, 3), 1 / 3), among=noise).plot(Figure())
+
+
+def test_the_study_holds_size_power_and_coverage():
+    """Its figures, each within three standard errors."""
+    table = pl.read_csv(Path(__file__).parents[2] / "benchmarks" / "results" / "where.csv")
+    size = table.filter(pl.col("jaccard").is_null() & ~pl.col("design").str.starts_with("gain"))
+    assert (len(size), size["samples"].min()) == (22, 300)
+    assert size["named"].mean() <= 0.055
+    assert (size["named"] <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / size["samples"])).all()
+    found = table.filter(pl.col("jaccard").is_not_null())
+    named = (found["named"] * found["samples"]).to_numpy()
+    assert (found["covered"] >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / np.maximum(named, 1))).all()
+    assert table.filter(pl.col("design") == "three groups, 10,000 rows")["named"].item() >= 11 / 12
+    gain = table.filter(pl.col("design").str.starts_with("gain"))
+    assert gain["smallest_gain"].min() > -0.001
+    assert gain.filter(pl.col("groups") > 50)["covered"].min() >= 0.93

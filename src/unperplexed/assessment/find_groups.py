@@ -197,7 +197,9 @@ def groups_of_rows(
         corrected = _corrected(rows, shared.state, events, found, search.columns)
         after = _map(corrected, settings)
         gain = _gain(rows, corrected, (shared.state, after.state), events, found, search)
-        return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, named, shared, after, gain)}
+        proven = gain is not None and gain.significant
+        known = (named, shared, after, gain) if proven else ([], shared)
+        return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
     p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}

@@ -100,7 +100,9 @@ class Groups(JsonResult):
         return pictures(self, figure)
 
     def recalibrator(self) -> FoundGroupRecalibrator:
-        """Fit what corrects new rows: the shrunken effects, and one map of what comes out, as the gain is measured.
+        """Give what corrects new rows, as the gain is measured: shrunken effects between two maps of all rows.
+
+        Unless the gain on rows held out is significant, groups are left as they are, and there is one map of all rows.
 
         Raises
         ------

@@ -35,7 +35,7 @@ _REMEDY = (
     " `recalibrate NEW.csv --apply groups.json -o CORRECTED.csv`, which also mends what is wrong in all rows."
 )
 
-_UNCERTAIN = f"{_TRAIN} That correcting the groups gains on rows held out is not shown."
+_UNCERTAIN = f"{_TRAIN} That correcting the groups gains on rows held out is not shown, so no map corrects them."
 
 _BY_THEMSELVES = (
     f"{_TRAIN} No map corrects groups of distributions together, so that its gain is not known; `recalibrate` with"
