@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .._lib.arrays import check_indexes
+from .._lib.arrays import check_indexes, distinct
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from ..calibration.undeclared import read_rows
-from ..calibration.where.conditions import Column, columns_of_values
+from ..calibration.undeclared import checked_codes, read_rows
+from ..calibration.where.conditions import CATEGORIES, Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
@@ -144,7 +144,11 @@ def find_groups(
     if y_prob is None:
         raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
-    forecasts, _, dependence = read_rows(y_true, y_prob, reading, among, "among")
+    codes = checked_codes(among, len(y_true), "among")
+    few = {name: code for name, code in codes.items() if len(distinct(code)) <= CATEGORIES}  # rules ask for each value
+    many = {name: code for name, code in codes.items() if name not in few}
+    columns = {"columns": many} if many and "clusters" not in reading else {}
+    forecasts, _, dependence = read_rows(y_true, y_prob, {**reading, **columns}, few or None, "among")
     return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
 
 
@@ -218,7 +222,10 @@ def groups_of_distributions(
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     weighted = True if rows.rows.weight is None else rows.rows.weight > 0
     rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
-    columns, warnings = _columns([({**among}, rows.kept)], (rows.rows.low + rows.rows.high > 0).astype(np.int64), named)
+    from scipy.special import ndtr
+
+    above = ndtr(rows.rows.low) + ndtr(rows.rows.high) > 1
+    columns, warnings = _columns([({**among}, rows.kept)], above.astype(np.int64), named)
     groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
     cluster = None if groups is None else np.unique(groups, return_inverse=True)[1]
     spread = None if isinstance(rows.forecast, Ordered) else rows.rows.log_spread

@@ -45,7 +45,10 @@ def groups_in_distributions(a: argparse.Namespace) -> Groups:
     from .distributions import distributions_of, others_of, reading_of
 
     read = distributions_of(a)
-    names, left = _chosen(a, others_of(a, read.frame.columns))
+    others = others_of(a, read.frame.columns)
+    names, left = _chosen(a, others)
+    if used := [name for name in names if name in read.frame.columns and name not in others]:
+        raise InputError(f"--among: column {used[0]!r} holds outcomes, weights or forecasts. Leave it out.")
     among, most = {name: label_array(read.frame[name]) for name in names}, getattr(a, "max_groups", MOST)
     rows = read_distributions(read.y, read.forecast, reading_of(a, read))
     found = groups_of_distributions(rows, among, most, a.seed, names == a.among)
@@ -63,13 +66,14 @@ def _chosen(a: argparse.Namespace, others: Sequence[str]) -> tuple[Sequence[str]
 
 def _settled(rows: Input, named: Sequence[str]) -> Input:
     """Look for dependence in all columns, but for named ones of so few values that rules ask for each by itself."""
-    keys = list[str]()
-    while True:
-        settled = replace(rows, selection=replace(rows.selection, keys=keys)).settled()
-        found = settled.dependence.found
-        if found is None or not {*found.columns} & {*named} - {*keys} or found.n_clusters > CATEGORIES:
-            return settled
-        keys += found.columns
+    keys, settled = list[str](), rows if rows.found else rows.settled()
+    while (found := settled.dependence.found) is not None and found.taken and found.n_clusters <= CATEGORIES:
+        if not {*found.columns} & {*named} - {*keys}:
+            break
+        keys += [name for name in found.columns if name in named]
+        selection = replace(rows.selection, keys=keys, clusters=(), found=False, block=None)
+        settled = replace(rows, selection=selection, found=()).settled()
+    return settled
 
 
 def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = None) -> Groups:
@@ -77,7 +81,7 @@ def groups_among(a: argparse.Namespace, rows: Input, change: Change | None = Non
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: groups are searched in rows; name the file that the tally counted.")
     names, left = _chosen(a, rows.others)
-    settled = rows if rows.found else _settled(rows, names if names == a.among else [])
+    settled = _settled(rows, names if names == a.among else [])
     chosen = replace(settled, selection=replace(settled.selection, keys=names))
     stream = ((each if change is None else change(each), among) for each, among in chosen.grouped_chunks()())
     view = "top-label" if a.view == "top-label" else "each-class"

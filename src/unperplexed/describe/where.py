@@ -111,7 +111,7 @@ def _detectable(g: Groups) -> str:
 def _headline(g: Groups) -> str:
     n = len(g.items)
     if not n:
-        searched = f"{number_of(len(g.columns), 'column')}, {g.rules_searched:,} rules"
+        searched = f"{number_of(len(g.columns), 'column')}, {number_of(g.rules_searched, 'rule')}"
         return f"No group shown ({number_of(g.n_rows, 'row')}, {searched}, {p_value_text(g.p_value)})"
     shared = ", beyond the error that all rows share" if g.miscalibrated else ""
     return f"Wrong in {number_of(n, 'group')} of rows{shared} ({p_value_text(g.p_value)})"
@@ -196,8 +196,8 @@ def _beneath(g: Groups) -> str:
         f"{''.join(_CONFIDENT[each] for each in errors)}{common if g.miscalibrated else ''}"
         "Groups may overlap. A cost is what correcting a group saves after those"
         f" above it, in nats a row of all: {cost} together on the rows searched{held}. p-values are adjusted for all"
-        f" {g.rules_searched:,} rules of one or two conditions, by bias and {'width' if g.form else 'slope'}, on"
-        f" {number_of(len(g.columns), 'column')} ({', '.join(names)})."
+        f" {number_of(g.rules_searched, 'rule')} of one or two conditions, by bias and"
+        f" {'width' if g.form else 'slope'}, on {number_of(len(g.columns), 'column')} ({', '.join(names)})."
     )
 
 

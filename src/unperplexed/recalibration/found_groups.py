@@ -156,7 +156,7 @@ class FoundGroupRecalibrator(SavedFit, Result):
         FOUND.check(data, _KEYS)
         shared = Recalibrator.from_dict(data["map"])
         require(isinstance(data["groups"], list) and shared.distributions is None, "groups")
-        after = Recalibrator.from_dict(data["after"]) if data["groups"] else None
+        after = Recalibrator.from_dict(data["after"]) if data["groups"] or data["after"] is not None else None
         require(after is None or (after.distributions is None and after.labels_ == shared.labels_), "the second map")
         groups = [_correction(each, shared.labels_) for each in data["groups"]]
         return cls(groups, shared, after, saved_gain(data["gain"]))

@@ -24,7 +24,7 @@ from scipy.special import ndtr, ndtri, stdtr
 from ..._lib.dataclasses import Frozen, field, replace
 from ..._lib.typing import Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
-from ...maps.fit import fitted
+from ...maps.fit import Prior, fitted
 from ...maps.pit import PRIOR, PitCells, PitGains, PitMap
 from ...statistics.intervals import UncertainMean
 from ...statistics.matrices import definite, product
@@ -183,6 +183,7 @@ class PitSearch(Frozen, eq=False):
     """Design effect of the gate."""
     groups: RowGroups | None = None
     most: int = MOST_ERRORS
+    prior: Prior = PRIOR
     found: dict[Errors, Candidate[PitMap]] = field(default_factory=dict, init=False)
     """Every set that was fitted."""
 
@@ -213,7 +214,7 @@ class PitSearch(Frozen, eq=False):
             if fewer:
                 known = self.found[max(fewer, key=lambda x: self.found[x].ratio)].mapping.coefficients
                 start = np.array([known.get(name, 0.0) for name in errors])
-            fit = fitted(of, PRIOR, start)
+            fit = fitted(of, self.prior, start)
             ratio = max(0.0, 2 * (fit.value - fit.penalty) / self.effect)
             costs = sum(cost(name, self._unit) for name in errors)
             self.found[errors] = Candidate(errors, fit, of.map_of(fit.theta), ratio, 0.0, costs, len(errors))
@@ -296,7 +297,7 @@ class PitSearch(Frozen, eq=False):
     def _significant(self, errors: Errors, total: Floats, refit: bool) -> bool:
         of = PitGains(self.rows.cells._replace(total=self.rows.in_cells(total)), errors)
         theta = self.found[errors].fit.theta
-        fit = fitted(of, PRIOR, theta) if refit else None
+        fit = fitted(of, self.prior, theta) if refit else None
         value = of.ascent(theta)[0] - self.found[errors].fit.penalty if fit is None else fit.value - fit.penalty
         return 2 * value / self.effect >= LEAST
 

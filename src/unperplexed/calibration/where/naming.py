@@ -193,7 +193,10 @@ class Search(Frozen, eq=False):
                 break
             rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope))
             larger = model.with_group(rows_of(self.columns, rule), bool(clearest.slope))
-            named.append(clearest._replace(rule=rule, gained=model.loss - larger.loss))
+            gained, again = model.loss - larger.loss, any(each.rule == rule for each in named)
+            if named and (again or gained < _NEEDED):  # where the map of all rows hides two kinds of outcomes
+                break
+            named.append(clearest._replace(rule=rule, gained=max(gained, 0.0)))
             model = larger
             if len(named) == self.most:
                 break
@@ -372,6 +375,8 @@ def shrunk(z: float, critical: float) -> float:
     """Return the share of z that is most likely its mean given that |z|, the largest of many, exceeded a limit."""
     from scipy.special import log_ndtr
 
+    if not z:
+        return 0.0
     mean = np.linspace(0, abs(z), 400)
     chosen = np.logaddexp(log_ndtr(mean - critical), log_ndtr(-critical - mean))
     return float(mean[np.argmax(-((abs(z) - mean) ** 2) / 2 - chosen)] / abs(z))

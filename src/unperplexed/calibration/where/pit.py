@@ -17,14 +17,15 @@ from scipy.special import ndtr, ndtri
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...forecasts.distributions.pit_rows import PitRows
-from ...maps.pit import PitMap
+from ...maps.fit import Prior
+from ...maps.pit import PRIOR, PitMap
 from ...statistics.matrices import product
 from ...statistics.normal_scores import cell_means
 from ..diagnosis.choice import Candidate
 from ..diagnosis.distributions import held_between
 from ..diagnosis.pit_search import PitScored, PitSearch
 from .conditions import Column
-from .rules import CLUSTERS_EACH, INFORMATION_EACH, Scores
+from .rules import CLUSTERS_EACH, INFORMATION_EACH, WIDTH, Scores
 
 _COMMON = "bias", "spread", "skew", "tail"
 """Parameters of the map that all rows share, at most; of few rows, clusters or cells the first of them."""
@@ -96,7 +97,8 @@ class PitModel(Frozen, eq=False):
     @cached_property
     def _found(self) -> Candidate[PitMap]:
         of_group = () if self.before is None else ("follow" if self.slope else "level",)
-        return PitSearch(self._scored, 1.0, most=0).fit((*_COMMON[: self.rows.common], *of_group))
+        prior = Prior({**PRIOR.sd, "level": WIDTH * self._deviation, "follow": WIDTH})
+        return PitSearch(self._scored, 1.0, most=0, prior=prior).fit((*_COMMON[: self.rows.common], *of_group))
 
     def _mapped(self, found: PitMap) -> PitRows:
         rows, (_, level, log_spread) = self._scored.rows, self._scored.factors
@@ -187,7 +189,9 @@ class PitScores(Scores):
         known = np.diagonal(rows.information, axis1=1, axis2=2)[rows.pattern, :2]
         known = known * (product(w, h**2) / np.maximum(product(w, known), 1e-300))  # as mended cells show
         self._known, self._deviations = w[:, None] * known, np.sqrt(known) * w[:, None]
-        self._pool = (h / np.maximum(np.sqrt(known), 1e-300))[np.argsort(rows.low + rows.high)].astype(np.float32)
+        self._pool = (h / np.maximum(np.sqrt(known), 1e-300))[np.argsort(ndtr(rows.low) + ndtr(rows.high))].astype(
+            np.float32
+        )
         self._total = np.maximum(self._known.sum(axis=0), 1e-300)
         self._cross = np.diag(product(w * w, known) / self._total)
         self.information, self.variance = self._known[:, 0], w * self._known[:, 0]

@@ -35,7 +35,7 @@ Pair = tuple[int, int]
 """Places of two columns."""
 
 
-_WIDTH = math.sqrt(10)
+WIDTH = math.sqrt(10)
 """Standard deviation of the prior of a group's bias or slope."""
 
 INFORMATION_EACH, CLUSTERS_EACH = 10, 10
@@ -72,7 +72,7 @@ class SearchedRows(NamedTuple):
     def fitted(self, basis: Floats, common: int) -> Fit:
         """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
         names = [str(at) for at in range(len(basis))]
-        sd = {name: math.inf if at < common else _WIDTH for at, name in enumerate(names)}
+        sd = {name: math.inf if at < common else WIDTH for at, name in enumerate(names)}
         start = None
         if len(self.s) > _CELL_ROWS:
             counts, means = self._in_cells(basis, common)
