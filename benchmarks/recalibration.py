@@ -177,7 +177,7 @@ def one_standard_error(rows: BinaryRows, found: Average[MapOfTwo]) -> str:
     The standard error is that of the difference between the two maps on the same rows.
     """
     names = list(found.maps)
-    fitted = [rows.fit(names, fold, found.maps) for fold in range(rows.folds)]
+    fitted = rows.fits(names)[1:]
     held_out = {
         name: np.concatenate([np.log(rows.likelihoods(each[name], fold)) for fold, each in enumerate(fitted)])
         for name in names

@@ -55,6 +55,9 @@ from .assessment_tables import findings_table, groups_found, groups_sections
 _MOST_SURPRISING = 5
 """Surprising outcomes that a short form shows."""
 
+_HOURS = 25
+"""Groups that a short form shows: those of a day, and all rows."""
+
 _SHORT = 20
 """Characters of the name of a group in a short form."""
 
@@ -369,7 +372,8 @@ def groups_table(b: DistributionBreakdown, *, limits: bool = True) -> Table:
     order = {"group": "in order", "rows": "the most rows first"}.get(b.sort, f"the worst {b.sort} first")
     by = f"{number_of(len(found), 'group')} by {short_name(', '.join(b.by))}"
     caption = f"{by}, {order}. Bias in spreads: above 0 too low."
-    return Table.of(caption, *columns, sortable=True, notes=confidence_interval(b.whole.confidence))
+    notes = confidence_interval(b.whole.confidence)
+    return Table.of(caption, *columns, sortable=True, notes=notes, brief=_HOURS)
 
 
 def worst(b: DistributionBreakdown) -> str:

@@ -82,7 +82,7 @@ class Table(Frozen):
     sortable: bool = False
     folded: bool = False
     """Whether it is shown on demand, under its caption."""
-    brief: int = 24
+    brief: int = 20
     """Rows that a short form shows; it says how many more there are."""
     notes: str = ""
     """What the notes behind its values are, such as "95% CI"."""
