@@ -360,3 +360,14 @@ def test_the_study_holds_size_power_and_coverage():
     gain = table.filter(pl.col("design").str.starts_with("gain"))
     assert gain["smallest_gain"].min() > -0.001
     assert gain.filter(pl.col("groups") > 50)["covered"].min() >= 0.93
+
+
+def test_columns_of_many_values_may_number_clusters_in_every_call():
+    rng = np.random.default_rng(0)
+    patient, log_odds = rng.integers(0, 150, 3000), rng.normal(size=3000)
+    y = rng.random(3000) < expit(log_odds + 0.9 * rng.normal(size=150)[patient])
+    among = {"patient": patient, "ward": patient // 15}
+    found, assessed = up.find_groups(y, expit(log_odds), among=among), up.assess(y, expit(log_odds), among=among)
+    assert found.n_clusters == assessed.groups_found.n_clusters == 150
+    assert found.p_value == assessed.groups_found.p_value
+    assert assessed.dependence.found.columns == ("patient",)

@@ -177,7 +177,12 @@ def assess(
         return assess_tally(y_true, settings)
     if y_prob is None:
         raise InputError("y_prob: missing; assess takes outcomes and probabilities, or a Tally.")
-    forecasts, known, dependence = read_rows(y_true, y_prob, reading, among, "among")
+    if among is None:
+        forecasts, known, dependence = read_rows(y_true, y_prob, reading)
+    else:
+        from .find_groups import groups_of_rows, read_searched
+
+        forecasts, known, dependence = read_searched(y_true, y_prob, reading, among)
     parts = parts_for(view, known.get("clusters"), known.get("sample_weight"))
     tally = Tally.count(forecasts, parts=parts, diagnosed=0, **counting)
     result = replace(
@@ -186,8 +191,6 @@ def assess(
         dependence=dependence,
     )
     if among is not None:
-        from .find_groups import groups_of_rows
-
         result = replace(result, groups_found=groups_of_rows([(forecasts, among)], dependence, seed=seed))
     if tally.n_classes == 2 and not tally.clustered and tally.tells_log_odds(lambda: [forecasts]):
         return result.with_rows(lambda: [forecasts])

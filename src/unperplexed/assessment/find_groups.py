@@ -16,11 +16,12 @@ from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
-from ..calibration.undeclared import checked_codes, read_rows
+from ..calibration.undeclared import ReadRows, checked_codes, read_rows
 from ..calibration.where.conditions import CATEGORIES, Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
 from ..calibration.where.rules import LEAST_ROWS, LEAST_SHARE, SearchedRows
 from ..forecasts.forecasts import Forecasts, Notes
+from ..forecasts.group_keys import columns_of
 from ..forecasts.labels import Label
 from ..forecasts.reading import SEARCHED, NumberReading, is_predictive, reads
 from ..recalibration.fitting import FitSettings, GroupRows, cross_fitted, gathered_groups
@@ -144,12 +145,19 @@ def find_groups(
     if y_prob is None:
         raise InputError("y_prob: missing; groups are searched in rows of outcomes and probabilities, not in a tally.")
     check_indexes(y_true=y_true, y_prob=y_prob, among=among)
+    forecasts, _, dependence = read_searched(y_true, y_prob, reading, among)
+    return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
+
+
+def read_searched(y_true: Any, y_prob: Any, reading: Mapping[str, Any], among: Any) -> ReadRows:
+    """Read rows that are searched for groups: columns of few values are groups, by others rows may depend."""
     codes = checked_codes(among, len(y_true), "among")
     few = {name: code for name, code in codes.items() if len(distinct(code)) <= CATEGORIES}  # rules ask for each value
     many = {name: code for name, code in codes.items() if name not in few}
-    columns = {"columns": many} if many and "clusters" not in reading else {}
-    forecasts, _, dependence = read_rows(y_true, y_prob, {**reading, **columns}, few or None, "among")
-    return groups_of_rows([(forecasts, among)], dependence, max_groups, view, seed)
+    if many and "clusters" not in reading:
+        given = reading.get("columns")
+        reading = {**reading, "columns": many if given is None else {**columns_of(given, "columns"), **many}}
+    return read_rows(y_true, y_prob, reading, few or None, "among")
 
 
 _Rows = Iterable[tuple[Forecasts, Any]]
@@ -214,6 +222,8 @@ def groups_of_distributions(
     rows: DistributionRows, among: Mapping[str, NDArray[Any]], max_groups: int = MOST, seed: int = 0, named: bool = True
 ) -> Groups:
     """Search rows that were read for groups; `find_groups` describes it, and `groups_of_rows` the arguments."""
+    from scipy.special import ndtr
+
     from ..calibration.diagnosis.distributions import Tested
     from ..calibration.diagnosis.row_groups import Windows
     from ..calibration.where.pit import PitModel
@@ -222,8 +232,6 @@ def groups_of_distributions(
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     weighted = True if rows.rows.weight is None else rows.rows.weight > 0
     rows = rows.only(np.flatnonzero(~rows.rows.impossible & weighted))
-    from scipy.special import ndtr
-
     above = ndtr(rows.rows.low) + ndtr(rows.rows.high) > 1
     columns, warnings = _columns([({**among}, rows.kept)], above.astype(np.int64), named)
     groups = rows.groups.blocks() if isinstance(rows.groups, Windows) else rows.groups
