@@ -1,4 +1,4 @@
-"""Runs the examples in README.md and docs/ with Sybil; where Sybil is not installed, nothing is defined here."""
+"""Runs the examples in README.md, ARCHITECTURE.md and docs/ with Sybil; where Sybil is not installed, nothing is defined here."""
 
 try:
     from sybil import Document, Example, Sybil
@@ -132,7 +132,7 @@ else:
 
     pytest_collect_file = Sybil(
         parsers=[PythonCodeBlockParser(), CodeBlockParser("sh", run)],
-        patterns=["README.md", "docs/*.md", "docs/*/*.md"],
+        patterns=["README.md", "ARCHITECTURE.md", "docs/*.md", "docs/*/*.md"],
         setup=setup,
         teardown=teardown,
     ).pytest()
