@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
+from sheets import Server, good_sheets, spoiled_sheet
 from spoiled_tallies import tallies
 from unperplexed import InputError, Recalibrator, Tally, assess, monitor, pool
 from unperplexed.language_models import (
@@ -38,6 +39,7 @@ from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
 from unperplexed.sources.predictive import read_distributions
 from unperplexed.sources.predictive_columns import PredictiveSelection
+from unperplexed.sources.readers import spreadsheet
 from unperplexed.tally.sections import Sections, packed
 from unperplexed.tally.serialization import _PREFIX, MAGIC
 
@@ -171,12 +173,26 @@ def outcome_of(reading: Callable[[], object]) -> Found:
 
 def read_file(path: Path, rng: np.random.Generator) -> None:
     """Count a file by one of the columns that it may have."""
-    lists = not path.name.endswith(("csv", "tsv", "csv.gz", "npy")) and rng.random() < 0.5
+    lists = not path.name.endswith(("csv", "tsv", "csv.gz", "npy", "xlsx", "ods")) and rng.random() < 0.5
     truth, prob = ("y", "p") if lists else ("z", "q")
     options = {"scale": "probability", "invalid": ["drop"] * bool(rng.random() < 0.5) + ["rescale"] * (prob == "p")}
     labels = ['no "rain"', "rain", "fög"] if prob == "p" else None
     files = ForecastFiles([str(path)], Selection([truth], [prob]), FileReading(labels=labels, options=options))
     Tally.count(forecasts for batch in files for forecasts in batch.forecasts).to_bytes()
+
+
+SERVERS: dict[Path, Server] = {}
+
+
+def read_sheet(path: Path, rng: np.random.Generator) -> None:
+    """Count a spreadsheet, which the fork of another process reads."""
+    if path.parent not in SERVERS:
+        SERVERS[path.parent] = Server(path.parent)
+    before, spreadsheet._read = spreadsheet._read, SERVERS[path.parent].read
+    try:
+        read_file(path, rng)
+    finally:
+        spreadsheet._read = before
 
 
 class Spoiling:
@@ -198,7 +214,9 @@ class Spoiling:
             return name, made, lambda: read_tally(made, rng)
         if kind == "distributions" and name.endswith("csv") and rng.random() < 0.7:
             made = spoiled_table(content, rng)
-        elif kind in ("files", "distributions") or (
+        elif kind == "sheets" and rng.random() < 0.8:
+            made = spoiled_sheet(content, rng)
+        elif kind in ("files", "distributions", "sheets") or (
             kind == "logs" and (not name.endswith("json") or rng.random() < 0.3)
         ):
             made = spoiled(content, rng, self._contents)
@@ -528,6 +546,7 @@ def read_forecasts(path: Path, rng: np.random.Generator) -> None:
 GOOD = {
     "files": good_files,
     "distributions": good_distributions,
+    "sheets": good_sheets,
     "tallies": good_tallies,
     "maps": good_maps,
     "pools": good_pools,
@@ -537,6 +556,7 @@ GOOD = {
 READERS = {
     "files": read_file,
     "distributions": read_forecasts,
+    "sheets": read_sheet,
     "maps": read_map,
     "pools": read_pool,
     "histories": read_history,

@@ -13,7 +13,7 @@ from unperplexed import InputError
 from unperplexed._lib import json_files
 from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
-from unperplexed._lib.output_files import check_output, write_whole
+from unperplexed._lib.output_files import check_output, sole_run, taking_turns, write_whole
 from unperplexed._lib.progress import in_turn, steps
 
 
@@ -88,3 +88,31 @@ def test_missing_numbers_and_columns_of_frames():
     }
     rows = [1, 2]
     assert by_forecaster([0, 1], rows) is rows
+
+
+def test_of_two_first_runs_one_is_refused(tmp_path):
+    path = tmp_path / "history.json"
+    with sole_run(path) as first, sole_run(path) as second:
+        with first():
+            write_whole(path, b"first")
+        with pytest.raises(InputError, match="another run has changed this file"), second():
+            pytest.fail("it was let in")
+    assert path.read_bytes() == b"first"
+
+
+def test_runs_write_in_turn(tmp_path):
+    """Each adds a line to what it has read; without turns most lines are lost."""
+    path = tmp_path / "summary.md"
+
+    def add(line):
+        for _ in range(20):
+            with taking_turns(path):
+                before = path.read_bytes() if path.exists() else b""
+                write_whole(path, before + line)
+
+    others = [threading.Thread(target=add, args=(line,)) for line in (b"a", b"b", b"c")]
+    for each in others:
+        each.start()
+    for each in others:
+        each.join()
+    assert sorted(path.read_bytes()) == sorted(b"abc" * 20)

@@ -289,11 +289,11 @@ def test_one_run_at_a_time_writes_the_history(rain, tmp_path, capsys, monkeypatc
         assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 2
     assert "another run" in capsys.readouterr().err
     assert history.read_bytes() == kept
-    with sole_run(history) as refuse_changed:
-        refuse_changed()
-        history.write_bytes(kept + b" ")
-        with pytest.raises(InputError, match="another run has changed this file in the meantime"):
-            refuse_changed()
+    with sole_run(history) as writing:
+        with writing():
+            history.write_bytes(kept + b" ")
+        with pytest.raises(InputError, match="another run has changed this file in the meantime"), writing():
+            pytest.fail("it was let in")
     history.write_bytes(kept)
     assert monitored(rain, "--where", "date < '2026-01-20'", "--history", str(history)) == 0
     assert History.load(history).names[-1] == "2026-01-19"

@@ -13,6 +13,7 @@ from mutations import Spoiling, outcome_of
     [
         ("files", 1500),
         ("distributions", 400),
+        ("sheets", 200),
         ("tallies", 1000),
         ("maps", 400),
         ("pools", 300),

@@ -167,6 +167,58 @@ def test_what_is_no_spreadsheet(tmp_path, content):
         tally_files(path, truth="y", prob="p")
 
 
+def changed(path, name, change):
+    """Change the text of one part of a spreadsheet; None takes it out."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {each: archive.read(each).decode() for each in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each, text in parts.items():
+            if each != name or change is not None:
+                archive.writestr(each, change(text) if each == name else text)
+
+
+STRAY = '<row r="{row}"><c r="{cell}"><v>1</v></c></row></sheetData>'
+HOSTILE = {
+    "a cell in the last corner": (
+        "xl/worksheets/sheet1.xml",
+        STRAY.format(row=1048576, cell="XFD1048576"),
+        "time than",
+    ),
+    "a cell far away": ("xl/worksheets/sheet1.xml", STRAY.format(row=100_000, cell="GR100000"), "time than its cells"),
+    "texts beyond number": ("xl/sharedStrings.xml", None, "time than its cells need"),
+    "a text of 70 MB": ("xl/sharedStrings.xml", "a" * 70_000_000, "packed into .* which no table does; save it as CSV"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_a_small_file_claims_is_not_believed(tmp_path, what):
+    part, more, message = HOSTILE[what]
+    path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
+    changes = {
+        "xl/worksheets/sheet1.xml": lambda text: text.replace("</sheetData>", more),
+        "xl/sharedStrings.xml": lambda text: (
+            text.replace('uniqueCount="2"', 'uniqueCount="4294967295"')
+            if more is None
+            else text.replace("</t>", f"{more}</t>", 1)
+        ),
+    }
+    changed(path, part, changes[part])
+    with pytest.raises(InputError, match=message):
+        tally_files(path, truth="y", prob="p")
+
+
+def test_a_spreadsheet_without_sheets(tmp_path):
+    path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
+    changed(path, "xl/workbook.xml", None)
+    with pytest.raises(InputError, match="not a readable spreadsheet file, .*: it has no sheets"):
+        tally_files(path, truth="y", prob="p")
+
+
+def test_a_sheet_of_many_cells_is_read(tmp_path):
+    rows = [["y", "p", *"abcdefghijklmnopqr"], *([k % 2, (k % 9 + 1) / 10, *range(18)] for k in range(5000))]
+    assert tally_files(xlsx(tmp_path / "f.xlsx", {"Daten": rows}), truth="y", prob="p").n_rows == 5000
+
+
 def test_an_empty_sheet(write):
     with pytest.raises(InputError, match="is empty"):
         tally_files(write({"Daten": []}), truth="y", prob="p")

@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .errors import InputError
@@ -149,16 +149,23 @@ def hold(handle: int) -> None:
 
 
 @contextmanager
-def sole_run(path: Path) -> Iterator[Callable[[], None]]:
-    """Let one run at a time read a file and write it anew; gives what refuses a file that another run has written.
+def sole_run(path: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Let one run at a time read a file and write it anew; gives the context to write in.
 
-    Where files have no locks, as on Windows, and where there is no file yet, only that is noticed.
+    It refuses a file that another run has written. Where files have no locks, as on Windows, and where there is no file
+    yet, only that is noticed.
     """
     before = _stamp(path)
 
     def check() -> None:
         if _stamp(path) != before:
             raise InputError(f"{path}: another run has changed this file in the meantime. Repeat this run.")
+
+    @contextmanager
+    def writing() -> Iterator[None]:
+        with taking_turns(path):
+            check()
+            yield
 
     with ExitStack() as stack:
         try:
@@ -170,7 +177,20 @@ def sole_run(path: Path) -> Iterator[Callable[[], None]]:
         except (ImportError, OSError):  # Windows, some file systems, or no file that can be read
             pass
         check()
-        yield check
+        yield writing
+
+
+@contextmanager
+def taking_turns(path: Path) -> Iterator[None]:
+    """Wait until no other run writes a file of this folder in turn, where folders have locks (not on Windows)."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            handle = os.open(path.resolve().parent, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

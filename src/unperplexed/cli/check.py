@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.output_files import taking_turns
 from .._lib.serialize import result_json
 from ..assessment.flat import NamedMetric
 from ..assessment.result import Assessment
@@ -55,13 +57,12 @@ def check(arguments: argparse.Namespace) -> int:
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
     found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
-    written = {}
-    if a.summary is not None:
-        earlier = a.summary.read_bytes() if a.summary.is_file() else b""
-        written[a.summary] = earlier + found.to_markdown().encode()
-    if a.junit is not None:
-        written[a.junit] = found.to_junit().encode()
-    outputs.write(lambda: result_json(found.to_flat()), partial(outputs.text, found), written)
+    written = {} if a.junit is None else {a.junit: found.to_junit().encode()}
+    with nullcontext() if a.summary is None else taking_turns(a.summary):
+        if a.summary is not None:
+            earlier = a.summary.read_bytes() if a.summary.is_file() else b""
+            written[a.summary] = earlier + found.to_markdown().encode()
+        outputs.write(lambda: result_json(found.to_flat()), partial(outputs.text, found), written)
     return 0 if found else FAILED
 
 

@@ -41,7 +41,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     if a.drift:
         _refuse_observed(a)
         a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
-    with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
+    with nullcontext() if a.history is None else sole_run(a.history) as writing:
         rows = _rows(a)
         history, kept = _history(a, rows)
         found = _watched(a, history, rows.dependence)
@@ -49,9 +49,8 @@ def monitor(arguments: argparse.Namespace) -> int:
         if kept:
             written[a.history] = history.to_bytes()
         text = outputs.text(found)
-        if kept and refuse_changed:
-            refuse_changed()
-        outputs.write(found.to_json, lambda: text, written)
+        with writing() if kept and writing else nullcontext():
+            outputs.write(found.to_json, lambda: text, written)
     return 0 if found else ALARM
 
 

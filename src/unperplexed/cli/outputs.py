@@ -88,6 +88,7 @@ class Outputs:
         """
         if self._plot is None:
             return {}
+        os.environ["MPLBACKEND"] = "agg"  # a file needs no window, whatever is set
         from matplotlib.figure import Figure
 
         from ..report.axes import SIZES

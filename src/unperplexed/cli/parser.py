@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print_error(str(error))
         return 2
+    except UnicodeEncodeError as error:  # of a word from the shell, in which Python keeps such bytes
+        print_error(f"{error.object[max(0, error.start - 20) : error.end]!r}: not text in UTF-8.")
+        return 2
     except KeyboardInterrupt:
         print_error("interrupted")
         return 130

@@ -6,6 +6,7 @@ What goes to a terminal: colour for people who want it, and errors.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from typing import NoReturn, TextIO
@@ -45,8 +46,9 @@ def shows_colour(stream: TextIO | None) -> bool:
 
 
 def print_error(sentence: str) -> None:
-    """Say something on standard error, in which names from outside move no cursor."""
-    print("\n".join(map(printable, f"unperplexed: {sentence}".split("\n"))), file=sys.stderr)
+    """Say something on standard error, in which names from outside move no cursor and do not fill the screen."""
+    short = re.sub(r"(\S{200})\S{300,}", r"\1...", f"unperplexed: {sentence}")
+    print("\n".join(map(printable, short.split("\n"))), file=sys.stderr)
 
 
 def drop_output() -> None:

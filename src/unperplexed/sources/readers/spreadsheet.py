@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from ..._lib.errors import InputError, listed
-from . import Batch, Format, Options, Source, Wanted, unreadable
+from . import Batch, Format, Options, Source, Wanted, sheet_process, unreadable
 
-_LOG = "fastexcel.types.dtype"
-"""Where it says that a column is empty, which is said here by its rows."""
+_SPARE, _PER_BYTE = 1 << 28, 8
+"""Bytes that reading may take: 256 MB whatever the file, and more for each byte of its unpacked parts. A cell takes 24
+bytes or more of XML, and some 150 while it is read."""
 
+_SECONDS, _BYTES_A_SECOND = 10, 1 << 20
+"""Seconds of a processor that reading may take whatever the file, and bytes for each one more; one reads 20 MB."""
 
-_TITLE_ROWS = 20
-"""Among so many rows the header is looked for."""
+_UNPACKED, _PACKED_TO = 1 << 26, 100
+"""Parts of more than 64 MB altogether that are packed to less than a hundredth are no table; those of tables are packed
+to a tenth."""
 
 
 def open_spreadsheet(path: Path, options: Options) -> Source:
     """Read the header of a sheet: the row with the columns that are named, else the first with two filled cells."""
-    try:
-        import fastexcel
-    except ImportError:
-        raise InputError("spreadsheets need fastexcel: pip install 'unperplexed[excel]', or save it as CSV.") from None
+    if find_spec("fastexcel") is None:
+        raise InputError("spreadsheets need fastexcel: pip install 'unperplexed[excel]', or save it as CSV.")
     from ..records import of_numbers, records_source
 
-    logging.getLogger(_LOG).setLevel(logging.ERROR)
-    try:
-        book = fastexcel.read_excel(path)
-        name = _sheet(book, options.sheet)
-        record = _record(
-            book.load_sheet(name, header_row=_header_row(book, name, options.mentioned), schema_sample_rows=None)
-        )
-    except fastexcel.FastExcelError as error:
-        raise unreadable("spreadsheet", error) from None
-    if not record.num_columns:
-        raise InputError(f"sheet {name!r} is empty; its first row must hold the names of the columns.")
+    record = _record(_read(path, options), options.sheet)
 
     def batches(wanted: Wanted) -> Iterator[Batch]:
         yield from records_source(record.schema, [record]).batches(wanted)
@@ -45,32 +42,58 @@ def open_spreadsheet(path: Path, options: Options) -> Source:
     return Source(record.schema.names, batches, path.stat().st_size, untyped=True, numbers=of_numbers(record.schema))
 
 
-def _header_row(book: Any, name: str, mentioned: Sequence[str]) -> int:
-    """Find the header among the first rows: that with the most of the columns named, the first of these.
-
-    A row with one filled cell is a title where another has two, as forecasts take two columns.
-    """
-    top = book.load_sheet(name, header_row=None, skip_rows=0, n_rows=_TITLE_ROWS, dtypes="string").to_polars()
-    columns = {*mentioned, *(text.partition("=")[2] for text in mentioned)}
-    rows = [[cell for cell in row if cell not in (None, "")] for row in top.rows()]
-    return max(range(len(rows)), key=lambda at: (min(len(rows[at]), 2), len(columns & {*rows[at]})), default=0)
+def _read(path: Path, options: Options) -> subprocess.CompletedProcess[bytes]:
+    """Run the process that reads the sheet."""
+    asked = json.dumps([str(path), options.sheet, [*options.mentioned], *bounds(path)])
+    return subprocess.run([sys.executable, "-P", sheet_process.__file__, asked], capture_output=True, check=False)
 
 
-def _record(sheet: Any) -> Any:
+def bounds(path: Path) -> tuple[int, int]:
+    """Give the bytes and the seconds that reading a file may take."""
+    size = _unpacked(path)
+    return _SPARE + _PER_BYTE * size, _SECONDS + size // _BYTES_A_SECOND
+
+
+def _unpacked(path: Path) -> int:
+    """Count the bytes of a file's parts, before any is unpacked."""
+    size = packed = path.stat().st_size
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size > max(_UNPACKED, _PACKED_TO * packed):
+        raise InputError(f"holds {size:,} bytes packed into {packed:,}, which no table does; save it as CSV.")
+    return size
+
+
+def _record(done: subprocess.CompletedProcess[bytes], wanted: str | None) -> Any:
+    """Take the sheet, or say why there is none."""
     import pyarrow
 
-    return pyarrow.record_batch(sheet)
+    if done.returncode == sheet_process.REFUSED:
+        raise _refusal(json.loads(done.stdout), wanted)
+    if done.returncode:
+        raise InputError(
+            "the spreadsheet is damaged, or asks for more memory or time than its cells need, as one with a stray cell"
+            " far from its table. Delete the rows and columns around the table, or save it as CSV."
+        )
+    stream = pyarrow.ipc.open_stream(done.stdout)
+    record = stream.read_next_batch()
+    if not record.num_columns:
+        name = stream.schema.metadata[b"sheet"].decode()
+        raise InputError(f"sheet {name!r} is empty; its first row must hold the names of the columns.")
+    return record
 
 
-def _sheet(book: Any, wanted: str | None) -> str:
-    """Name the sheet to read: the one that is named, or the only one."""
-    names: list[str] = book.sheet_names
-    if wanted is not None and wanted not in names:
-        raise InputError(f"no sheet {wanted!r}; sheets: {listed(names, 20)}.")
-    if wanted is None and len(names) > 1:
-        one = f"sheet={names[-1]!r} (--sheet {quote(names[-1])})"
-        raise InputError(f"has {len(names)} sheets: {listed(names, 20)}. Name one, such as {one}.")
-    return names[0] if wanted is None else wanted
+def _refusal(reason: dict[str, Any], wanted: str | None) -> InputError:
+    """Say which sheets there are, or what the reader found."""
+    if "error" in reason:
+        return unreadable("spreadsheet", ValueError(reason["error"]))
+    names: list[str] = reason["sheets"]
+    if not names:
+        return unreadable("spreadsheet", ValueError("it has no sheets"))
+    if wanted is not None:
+        return InputError(f"no sheet {wanted!r}; sheets: {listed(names, 20)}.")
+    one = f"sheet={names[-1]!r} (--sheet {quote(names[-1])})"
+    return InputError(f"has {len(names)} sheets: {listed(names, 20)}. Name one, such as {one}.")
 
 
 FORMATS = (Format("spreadsheet", open_spreadsheet, (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), rank=6),)
