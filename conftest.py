@@ -1,4 +1,4 @@
-"""Runs the examples in README, ARCHITECTURE and docs/ with Sybil; where Sybil is not installed, nothing is defined here."""
+"""Runs the examples of README, ARCHITECTURE and docs with Sybil; where Sybil is missing, nothing is defined here."""
 
 try:
     from sybil import Document, Example, Sybil
