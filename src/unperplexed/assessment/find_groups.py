@@ -15,7 +15,7 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.diagnosis.diagnose import p_value_of_rows, rows_of
 from ..calibration.undeclared import ReadRows, checked_codes, read_rows
 from ..calibration.where.conditions import CATEGORIES, Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
@@ -213,7 +213,7 @@ def groups_of_rows(
         known = (named, shared, after, gain) if proven else ([], shared)
         return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
-    p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
+    p_value = p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels)
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
     return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
 
@@ -298,12 +298,12 @@ def _groups(
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     of_events = [
-        (group, rule, *event)
-        for of, event in zip(found, events, strict=True)
+        (group, rule, label, of.common)
+        for of, (label, _) in zip(found, events, strict=True)
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    predicted, _, observed = first.model.means(False)
+    predicted, _, observed = found[0].common.means(False)
     whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
     known = {
         "items": tuple(group for group, *_ in of_events),

@@ -48,7 +48,10 @@ def _in_threads(
     threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
     parts = [np.ascontiguousarray(part) for part in np.array_split(plan, threads)]
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda part: add(codes, values, part, total), parts))
+        waiting = [pool.submit(add, codes, values, part, total) for part in parts[1:]]
+        add(codes, values, parts[0], total)  # few rows start no thread
+        for each in waiting:
+            each.result()
 
 
 def _add_sparse(a: NDArray[np.uint8], b: NDArray[np.uint8], values: NDArray[F], table: NDArray[F]) -> None:

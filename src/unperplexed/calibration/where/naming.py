@@ -88,14 +88,14 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: AnyRows) -> Residuals:
+    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, common: AnyModel) -> Residuals:
         """Take the mean residuals by the columns of a rule."""
         found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
         every = ["all rows"], np.zeros(len(columns[0].codes), np.int64), (0, 1)
         names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
         shape = len(names[1]), len(names[0])
-        w, (_, q, y) = rows.w, rows.model.means(False)
+        w, (_, q, y) = common.rows.w, common.means(False)
         cell = part[1] * shape[1] + part[0]
         n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, w, w * (y - q)))
         means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)

@@ -140,8 +140,9 @@ class Model(Frozen, eq=False):
 
     def with_rows(self, group: int, inside: Bools) -> Model:
         """Change the rows of a group that has no slope."""
-        place = self._place(group)
-        return replace(self, basis=np.insert(np.delete(self.basis, place, 0), place, inside, 0))
+        basis = self.basis.copy()
+        basis[self._place(group)] = inside
+        return replace(self, basis=basis)
 
     def scores(self, columns: Sequence[Column]) -> Scores:
         """Score all rules against it."""
