@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from ...kernels.pair_tables import pair_tables, strongest
+from ...kernels.pair_tables import all_pair_tables, pair_tables, strongest
 from ...maps.cells import Cells, Counts, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
@@ -315,9 +315,10 @@ class Scores:
         """
         new = product(self._back[self._new], self.basis)
         new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
-        for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
+        values = np.column_stack([self.scored, new.T, (new * self.t).T]).astype(np.float32)
+        for pair, table in all_pair_tables(*self._coded(slice(None)), values):
             a, b = (self.columns[at].sets for at in pair)
-            found = strongest(np.asarray(table, np.float64), a, b, known[pair], share, _LEAST_NEW)
+            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
             if found is None:
                 p = self._of_rules(pair, table)
                 f, g = np.split(p[..., 2:], 2, axis=-1)
@@ -339,9 +340,11 @@ class Scores:
 
     def tables(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows in every two bins of each pair of columns."""
-        codes = np.stack([column.codes[rows] for column in self.columns])
-        sizes = [column.sets.shape[1] for column in self.columns]
-        return zip(self.pairs, pair_tables(codes, sizes, self.pairs, values), strict=True)
+        return zip(self.pairs, pair_tables(*self._coded(rows), self.pairs, values), strict=True)
+
+    def _coded(self, rows: Ints | slice) -> tuple[NDArray[np.uint8], list[int]]:
+        """Give the bins of rows, by column, and how many bins each has."""
+        return np.stack([column.codes[rows] for column in self.columns]), [each.sets.shape[1] for each in self.columns]
 
     @property
     def n_rules(self) -> int:
