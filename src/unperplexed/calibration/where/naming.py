@@ -316,8 +316,8 @@ def _sharpened(scores: Scores, rule: Rule, slope: bool) -> Rule:
     """Move each bound of a number within the neighbouring bins to the largest score; drop bounds that add little."""
 
     def strength(rule: Rule) -> float:
-        inside = rows_of(scores.columns, rule)
-        return float(scores.strength(scores.sums(inside, np.zeros(len(inside), np.int64))[0], slope))
+        outside = ~rows_of(scores.columns, rule)
+        return float(scores.strength(scores.sums(outside.view(np.uint8), 1)[0], slope))
 
     best = strength(rule)
     ends = [(at, end) for at, c in rule.items() for end in (0, 1) if c.ends != (None, None)]
@@ -347,9 +347,10 @@ def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterat
     cuts = column.cuts_near(here, _STEPS)
     if other is not None:
         cuts = cuts[cuts > other] if end else cuts[cuts < other]
-    inside = ~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end))
-    code = np.where(inside, np.searchsorted(cuts, column.values, side="right"), len(cuts))
-    below = np.cumsum(scores.sums(inside, code), axis=0)
+    inside = np.flatnonzero(~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end)))
+    code = np.full(len(column.values), len(cuts) + 1, np.uint8)
+    code[inside] = np.searchsorted(cuts, column.values[inside], side="right")
+    below = np.cumsum(scores.sums(code, len(cuts) + 1), axis=0)
     found = scores.strength(below[:-1] if end else below[-1] - below[:-1], slope)
     yield from zip(cuts.tolist(), found.tolist(), strict=True)
 

@@ -54,8 +54,6 @@ class SearchedRows(NamedTuple):
     cluster: Ints | None = None
     """Number of each row's cluster, from 0."""
     weighted: bool = False
-    coarse: bool = False
-    """Whether fits to many rows may end with narrow cells of them."""
 
     @classmethod
     def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
@@ -71,28 +69,23 @@ class SearchedRows(NamedTuple):
 
     def fitted(self, basis: Floats, common: int) -> Fit:
         """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
-        names = [str(at) for at in range(len(basis))]
-        sd = {name: math.inf if at < common else WIDTH for at, name in enumerate(names)}
         start = None
         if len(self.s) > _CELL_ROWS:
-            counts, means = self._in_cells(basis, common)
-            fit = fitted_cells(Cells(counts, names, directions=means), Prior(sd))
-            if self.coarse:
-                return fit
-            start = fit.theta
-        rows = Counts(self.s, self.w, self.w * self.y)
-        return fitted_cells(Cells(rows, names, directions=basis), Prior(sd), start)
+            _, counts, means = self.in_cells(basis, common)
+            start = fitted_functions(counts, means, common).theta
+        return fitted_functions(Counts(self.s, self.w, self.w * self.y), basis, common, start)
 
-    def _in_cells(self, basis: Floats, common: int) -> tuple[Counts, Floats]:
-        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions."""
-        cell = np.round((self.s - self.s.min()) * CELLS).astype(np.int64)
+    def in_cells(self, basis: Floats, common: int) -> tuple[Ints, Counts, Floats]:
+        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions.
+
+        Return the cell of each row, too.
+        """
+        cell, _ = _numbered(np.round((self.s - self.s.min()) * CELLS).astype(np.int64))
         for group in basis[common:]:
-            there = np.bincount(cell) > 0
-            cell = 2 * (np.cumsum(there) - 1)[cell] + (group != 0)
-        total = np.bincount(cell, self.w)
-        there = total > 0
-        s, positive, *x = (np.bincount(cell, self.w * each)[there] for each in (self.s, self.y, *basis))
-        return Counts(s / total[there], *np.array([total[there], positive], np.float64)), np.stack(x) / total[there]
+            cell, _ = _numbered(2 * cell + (group != 0))
+        total = np.bincount(cell, self.w).astype(np.float64)
+        s, positive, *x = (np.bincount(cell, self.w * each).astype(np.float64) for each in (self.s, self.y, *basis))
+        return cell, Counts(s / total, total, positive), np.stack(x) / total
 
     @property
     def model(self) -> Model:
@@ -107,16 +100,33 @@ class SearchedRows(NamedTuple):
         return (loss + fit.value - fit.penalty) / len(self.s)
 
 
+def _numbered(code: Ints) -> tuple[Ints, Ints]:
+    """Number the codes that rows have: return each row's number, and the codes."""
+    there = np.flatnonzero(np.bincount(code))
+    number = np.zeros(int(there[-1]) + 1, dtype=np.int64)
+    number[there] = np.arange(len(there))
+    return number[code], there
+
+
+def fitted_functions(counts: Counts, basis: Floats, common: int, start: Floats | None = None) -> Fit:
+    """Fit coefficients of functions, one a row, of which so many have no prior."""
+    names = [str(at) for at in range(len(basis))]
+    prior = Prior({name: math.inf if at < common else WIDTH for at, name in enumerate(names)})
+    return fitted_cells(Cells(counts, names, directions=basis), prior, start)
+
+
 class Model(Frozen, eq=False):
     """Logistic regression on a curve that all rows share, without a prior, and on groups, with one."""
 
     rows: SearchedRows
     basis: Floats
-    """Functions of the log-odds, one a row, and then biases and slopes of groups."""
+    """Functions of the log-odds, one a row, and then biases and slopes of groups: at each row, or in each cell."""
     common: int
     """How many are of the curve."""
     slopes: tuple[bool, ...] = ()
     """Whether each group has a slope."""
+    cell: Ints | None = None
+    """Cell of each row, in which log-odds are one and all rows are in the same groups; None without cells."""
 
     @classmethod
     def of(cls, rows: SearchedRows) -> Model:
@@ -129,20 +139,46 @@ class Model(Frozen, eq=False):
         return cls(rows, curve, len(curve))
 
     def at(self, rows: Bools) -> Model:
-        """Return it for some of the rows, to which it is fitted coarsely: the curve's functions stay."""
-        return Model(self.rows.at(rows)._replace(coarse=True), self.basis[:, rows], self.common)
+        """Return it for some of the rows, of many in narrow cells: the curve's functions stay."""
+        of, basis = self.rows.at(rows), self.basis[:, rows]
+        if len(of.s) <= _CELL_ROWS:
+            return Model(of, basis, self.common)
+        cell, counts, means = of.in_cells(basis, self.common)
+        return Model(of._replace(s=counts.s[cell]), means, self.common, cell=cell)
+
+    def summed(self, x: Floats) -> Floats:
+        """Sum over the rows of each cell."""
+        return x if self.cell is None else np.bincount(self.cell, x).astype(np.float64)
+
+    def of_rows(self, x: Floats) -> Floats:
+        """Give rows what their cells have, along the last axis."""
+        return x if self.cell is None else x[..., self.cell]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Weights at log-odds of rows or cells."""
+        w, s, y = self.rows.w, self.rows.s, self.rows.y
+        total = self.summed(w)
+        return Counts(s if self.cell is None else self.summed(w * s) / total, total, self.summed(w * y))
+
+    def _parted(self, inside: Bools) -> tuple[Model, Floats]:
+        """Return a copy whose cells lie in a group or beside it, and whether they are in it."""
+        if self.cell is None:
+            return replace(self, basis=self.basis.copy()), inside.astype(np.float64)
+        cell, code = _numbered(2 * self.cell + inside)
+        return replace(self, basis=self.basis[:, code >> 1], cell=cell), (code & 1).astype(np.float64)
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
-        group, s = inside.astype(np.float64), self.rows.s
-        added = [group * (s - s[inside].mean())] if slope else []
-        return replace(self, basis=np.vstack([self.basis, group, *added]), slopes=(*self.slopes, slope))
+        of, group = self._parted(inside)
+        added = [group * (of.counts.s - self.rows.s[inside].mean())] if slope else []
+        return replace(of, basis=np.vstack([of.basis, group, *added]), slopes=(*self.slopes, slope))
 
     def with_rows(self, group: int, inside: Bools) -> Model:
         """Change the rows of a group that has no slope."""
-        basis = self.basis.copy()
-        basis[self._place(group)] = inside
-        return replace(self, basis=basis)
+        of, values = self._parted(inside)
+        of.basis[self._place(group)] = values
+        return of
 
     def scores(self, columns: Sequence[Column]) -> Scores:
         """Score all rules against it."""
@@ -155,7 +191,7 @@ class Model(Frozen, eq=False):
     def effect(self, group: int) -> tuple[float, float, float, float]:
         """Return a group's bias, slope and the log-odds about which it turns, with the standard error of the last."""
         place, theta, slope = self._place(group), self.fit.theta, self.slopes[group]
-        about, error = self.rows.s[self.basis[place] > 0].mean(), self.errors[place + slope]
+        about, error = self.rows.s[self.of_rows(self.basis[place] > 0)].mean(), self.errors[place + slope]
         return float(theta[place]), float(theta[place + slope]) * slope, float(about), float(error)
 
     def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
@@ -165,12 +201,14 @@ class Model(Frozen, eq=False):
     @cached_property
     def fit(self) -> Fit:
         """The maximum of the penalized likelihood."""
-        return self.rows.fitted(self.basis, self.common)
+        if self.cell is None:
+            return self.rows.fitted(self.basis, self.common)
+        return fitted_functions(self.counts, self.basis, self.common)
 
     @cached_property
     def log_odds(self) -> Floats:
         """Calibrated log-odds."""
-        return np.asarray(self.rows.s + product(self.fit.theta, self.basis))
+        return np.asarray(self.rows.s + self.of_rows(product(self.fit.theta, self.basis)))
 
     @property
     def loss(self) -> float:
@@ -183,7 +221,7 @@ class Model(Frozen, eq=False):
         found = self.fit.at_maximum.covariance
         if self.rows.weighted:
             p = expit(self.log_odds)
-            found = found @ product(self.basis * (self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
+            found = found @ product(self.basis * self.summed(self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
         return np.sqrt(np.diag(found))
 
 
@@ -270,19 +308,23 @@ class Scores:
 
     rows: Any
     """What is scored."""
+    cell: Ints | None = None
+    """Cell of each row in which the functions have their values; None where they have one at each row."""
 
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
-        w, v, self.basis = self.rows.w, self.q * (1 - self.q), model.basis
+        w, v, self.basis, self.cell = self.rows.w, self.q * (1 - self.q), model.basis, model.cell
         self.information = w * v
         self.variance = w * self.information if self.rows.weighted else self.information
-        known = _products(model.basis, self.information)
+        known = _products(model.basis, model.summed(self.information))
         self._back = Factored(definite(known)).back
-        weighted = _products(model.basis, self.variance) if self.rows.weighted else known
+        weighted = _products(model.basis, model.summed(self.variance)) if self.rows.weighted else known
         self._cross = self._back @ weighted @ self._back.T
         self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
-        self.r = self.project(w * (model.rows.y - self.q)[None])[0]
+        r = w * (model.rows.y - self.q)
+        taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
+        self.r = r - model.of_rows(taken) * self.information
         self.scored = np.stack([self.r, self.r * self.t], axis=1)
         self.alike = self.r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
@@ -293,8 +335,8 @@ class Scores:
     def _parts(self) -> Floats:
         """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
         some = self._some
-        v, t, x, w, q = self.variance[some], self.t[some], self.basis[:, some], self.rows.w[some], self.q[some]
-        x = product(self._back, x)
+        v, t, w, q = self.variance[some], self.t[some], self.rows.w[some], self.q[some]
+        x = product(self._back, self._functions(some))
         c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
         plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
         every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
@@ -313,8 +355,8 @@ class Scores:
 
         By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
         """
-        new = product(self._back[self._new], self.basis)
-        new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
+        new = product(self._back[self._new], self.basis) * np.sqrt(np.diag(self._cross)[self._new, None])
+        new = (new if self.cell is None else new[:, self.cell]) * self.information
         values = np.column_stack([self.scored, new.T, (new * self.t).T]).astype(np.float32)
         for pair, table in all_pair_tables(*self._coded(slice(None)), values):
             a, b = (self.columns[at].sets for at in pair)
@@ -381,9 +423,13 @@ class Scores:
         both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
         return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
 
+    def _functions(self, rows: Ints | slice) -> Floats:
+        """Return the model's functions, one a row, at rows."""
+        return self.basis[:, rows if self.cell is None else self.cell[rows]]
+
     def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self.basis[:, rows]
+        x = self._functions(rows)
         return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
 
     def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
@@ -404,15 +450,11 @@ class Scores:
         for pair, p in self.rule_sums(values, rows):
             yield pair, self.of[pair].scores(p[..., :k], p[..., k:])
 
-    def sums(self, inside: Bools, code: Ints) -> AnyFloats:
-        """Sum parts and scores over some rows, by a code that they have: (size, m)."""
-        some, size = inside[self._some], int(code.max()) + 1
-        known = ((self._parts[some], code[self._some][some]), (self.scored[inside], code[inside]))
-        both = (
-            pair_tables(np.stack([by, np.zeros_like(by)]).astype(np.uint8), [size, 1], [(0, 1)], values)
-            for values, by in known
-        )
-        return np.hstack([table[:, 0] for [table] in both])
+    def sums(self, code: NDArray[np.uint8], size: int) -> AnyFloats:
+        """Sum parts and scores over rows by a code below a size, which others have: (size, m)."""
+        known = (self._parts, code[self._some]), (self.scored, code)
+        both = (pair_tables(np.stack([by, np.zeros_like(by)]), [size + 1, 1], [(0, 1)], values) for values, by in known)
+        return np.hstack([table[:size, 0] for [table] in both])
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
         """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
