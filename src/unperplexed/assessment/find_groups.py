@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .._lib.arrays import check_indexes, distinct
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
+from .._lib.progress import at_once, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import p_value_of_rows, rows_of
@@ -260,9 +261,13 @@ def _of_numbers(group: FoundGroup) -> FoundGroup:
 def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
     """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
-    for name in list(parts[0][0]):
+
+    def read(name: str) -> tuple[list[Column], str]:
         made = [*columns_of_values(name, _taken(parts, name))]
-        remark = _remark(made[0], truth, named)
+        return made, _remark(made[0], truth, named)
+
+    names = list(parts[0][0])
+    for name, (made, remark) in zip(names, at_once(read, names, threads_for(len(truth))), strict=True):
         columns += made if named or not remark else ()
         warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
     if not columns:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._lib.progress import at_once
 from .._lib.typing import Floats
 from .compiled import kernel as _kernel
 
@@ -66,11 +66,7 @@ def _in_threads(
     """Each thread has tables of its own, so that their number changes no digit."""
     threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
     parts = np.array_split(np.array(plan, dtype=np.int64), threads)
-    with ThreadPoolExecutor(threads) as pool:
-        waiting = [pool.submit(add, codes, values, part, total) for part in parts[1:]]
-        add(codes, values, parts[0], total)  # few rows start no thread
-        for each in waiting:
-            each.result()
+    at_once(lambda part: add(codes, values, part, total), parts, threads)
 
 
 def _add_sparse(codes: Sequence[NDArray[np.uint8]], values: NDArray[F], table: NDArray[F]) -> None:
