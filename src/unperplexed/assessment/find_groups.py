@@ -346,10 +346,12 @@ def _corrected(
     rows: GroupRows, shared: State, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
 ) -> GroupRows:
     """Map the rows by the map that all share, and correct the groups."""
-    moved = np.log(shared.of_log_probabilities(rows.log_p))
+    moved = shared.of_log_probabilities(rows.log_p)
+    np.log(moved, out=moved)
     for event, of in zip(events, found, strict=True):
         moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
-    return replace(rows, log_p=moved - np.logaddexp.reduce(moved, axis=1)[:, None])
+    moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
+    return replace(rows, log_p=moved)
 
 
 def _settings(rows: GroupRows, seed: int) -> FitSettings:

@@ -189,9 +189,10 @@ class Search(Frozen, eq=False):
                 scores.pairs = _promising(scores, chance)
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
+            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope)) if clearest else {}
+            del scores  # as large as what the fits to come take
             if clearest is None:
                 break
-            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope))
             larger = model.with_group(rows_of(self.columns, rule), bool(clearest.slope))
             gained, again = model.loss - larger.loss, any(each.rule == rule for each in named)
             if named and (again or gained < _NEEDED):  # where the map of all rows hides two kinds of outcomes

@@ -6,8 +6,9 @@ They are sums over the rows of two-way tables of columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,20 +72,21 @@ class SearchedRows(NamedTuple):
         """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
         start = None
         if len(self.s) > _CELL_ROWS:
-            _, counts, means = self.in_cells(basis, common)
+            _, counts, means = self.in_cells(basis, basis[common:])
             start = fitted_functions(counts, means, common).theta
         return fitted_functions(Counts(self.s, self.w, self.w * self.y), basis, common, start)
 
-    def in_cells(self, basis: Floats, common: int) -> tuple[Ints, Counts, Floats]:
+    def in_cells(self, functions: Iterable[Floats], groups: Iterable[Floats] = ()) -> tuple[Ints, Counts, Floats]:
         """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions.
 
         Return the cell of each row, too.
         """
         cell, _ = _numbered(np.round((self.s - self.s.min()) * CELLS).astype(np.int64))
-        for group in basis[common:]:
+        for group in groups:
             cell, _ = _numbered(2 * cell + (group != 0))
         total = np.bincount(cell, self.w).astype(np.float64)
-        s, positive, *x = (np.bincount(cell, self.w * each).astype(np.float64) for each in (self.s, self.y, *basis))
+        summed = (np.bincount(cell, self.w * each).astype(np.float64) for each in chain((self.s, self.y), functions))
+        s, positive, *x = summed
         return cell, Counts(s / total, total, positive), np.stack(x) / total
 
     @property
@@ -112,7 +114,8 @@ def fitted_functions(counts: Counts, basis: Floats, common: int, start: Floats |
     """Fit coefficients of functions, one a row, of which so many have no prior."""
     names = [str(at) for at in range(len(basis))]
     prior = Prior({name: math.inf if at < common else WIDTH for at, name in enumerate(names)})
-    return fitted_cells(Cells(counts, names, directions=basis), prior, start)
+    found = fitted_cells(Cells(counts, names, directions=basis), prior, start)
+    return replace(found, likelihood=Cells(counts, names, directions=basis))  # without what was computed at rows
 
 
 class Model(Frozen, eq=False):
@@ -140,10 +143,10 @@ class Model(Frozen, eq=False):
 
     def at(self, rows: Bools) -> Model:
         """Return it for some of the rows, of many in narrow cells: the curve's functions stay."""
-        of, basis = self.rows.at(rows), self.basis[:, rows]
+        of = self.rows.at(rows)
         if len(of.s) <= _CELL_ROWS:
-            return Model(of, basis, self.common)
-        cell, counts, means = of.in_cells(basis, self.common)
+            return Model(of, self.basis[:, rows], self.common)
+        cell, counts, means = of.in_cells(each[rows] for each in self.basis)
         return Model(of._replace(s=counts.s[cell]), means, self.common, cell=cell)
 
     def summed(self, x: Floats) -> Floats:
@@ -162,9 +165,9 @@ class Model(Frozen, eq=False):
         return Counts(s if self.cell is None else self.summed(w * s) / total, total, self.summed(w * y))
 
     def _parted(self, inside: Bools) -> tuple[Model, Floats]:
-        """Return a copy whose cells lie in a group or beside it, and whether they are in it."""
+        """Return it with cells that lie in a group or beside it, and whether they are in it."""
         if self.cell is None:
-            return replace(self, basis=self.basis.copy()), inside.astype(np.float64)
+            return self, inside.astype(np.float64)
         cell, code = _numbered(2 * self.cell + inside)
         return replace(self, basis=self.basis[:, code >> 1], cell=cell), (code & 1).astype(np.float64)
 
@@ -177,8 +180,9 @@ class Model(Frozen, eq=False):
     def with_rows(self, group: int, inside: Bools) -> Model:
         """Change the rows of a group that has no slope."""
         of, values = self._parted(inside)
-        of.basis[self._place(group)] = values
-        return of
+        basis = of.basis.copy()
+        basis[self._place(group)] = values
+        return replace(of, basis=basis)
 
     def scores(self, columns: Sequence[Column]) -> Scores:
         """Score all rules against it."""
@@ -215,7 +219,7 @@ class Model(Frozen, eq=False):
         """Minus the log-likelihood, with the prior's penalty, in nats."""
         return self.fit.penalty - self.fit.value
 
-    @property
+    @cached_property
     def errors(self) -> Floats:
         """Standard errors of the coefficients; with weights those of independent rows, whatever they weigh."""
         found = self.fit.at_maximum.covariance
@@ -324,12 +328,16 @@ class Scores:
         self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
         r = w * (model.rows.y - self.q)
         taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
-        self.r = r - model.of_rows(taken) * self.information
-        self.scored = np.stack([self.r, self.r * self.t], axis=1)
-        self.alike = self.r[None], np.sqrt(self.variance)[None]
+        r -= model.of_rows(taken) * self.information
+        self.scored = np.stack([r, r * self.t], axis=1)
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
+
+    @property
+    def alike(self) -> tuple[Floats, Floats]:
+        """What rows of a cluster share if they err alike, one of each kind of scores a row, and standard deviations."""
+        return self.scored[:, :1].T, np.sqrt(self.variance)[None]
 
     @cached_property
     def _parts(self) -> Floats:
