@@ -335,17 +335,29 @@ def test_a_short_run_of_the_fuzzer(kind):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("width", [1, 7, 16, 37])
-def test_tables_of_pairs(monkeypatch, rng, dtype, width):
+def test_tables_of_two_and_three_columns(monkeypatch, rng, dtype, width):
     for rows, sizes in ((0, [3, 2]), (1, [1, 4, 2]), (3_000, [11, 1, 21, 3])):
         codes = np.array([rng.integers(0, size, rows) for size in sizes], dtype=np.uint8)
         values = (rng.normal(size=(rows, width)) * 10.0 ** rng.integers(-6, 6, (rows, 1))).astype(dtype)
-        pairs = [(a, b) for b in range(len(sizes)) for a in range(len(sizes)) if a != b]
-        compiled, plain = both(monkeypatch, partial(_pair_tables.pair_tables, codes, sizes, pairs, values))
-        for (a, b), one, other in zip(pairs, compiled, plain, strict=True):
-            np.testing.assert_array_equal(one, other)
-            expected = np.zeros((sizes[a], sizes[b], width), dtype)
-            np.add.at(expected, (codes[a], codes[b]), values)
-            np.testing.assert_array_equal(one, expected)
+        sets = [*itertools.permutations(range(len(sizes)), 2), *itertools.permutations(range(len(sizes)), 3)]
+        for some in (sets, sets[::-1]):  # tables of three columns are filled in other parts
+            compiled, plain = both(monkeypatch, partial(_pair_tables.pair_tables, codes, sizes, some, values))
+            for each, one, other in zip(some, compiled, plain, strict=True):
+                np.testing.assert_array_equal(one, other)
+                expected = np.zeros((*(sizes[at] for at in each), width), dtype)
+                np.add.at(expected, tuple(codes[at] for at in each), values)
+                np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("columns", range(2, 9))
+def test_each_pair_of_columns_has_one_table(rng, columns):
+    sizes = rng.integers(1, 8, columns).tolist()
+    codes, values = (rng.integers(0, sizes, (500, columns)).T.astype(np.uint8), rng.normal(size=(500, 3)))
+    found = [*_pair_tables.all_pair_tables(codes, sizes, values)]
+    pairs = sorted(pair for pair, _ in found)
+    assert pairs == sorted(itertools.combinations(range(columns), 2))
+    for pair, table in zip(pairs, _pair_tables.pair_tables(codes, sizes, pairs, values), strict=True):
+        np.testing.assert_allclose(dict(found)[pair], table, atol=1e-12)
 
 
 def conditions(rng, bins):

@@ -1,10 +1,10 @@
-"""Work done ahead in threads, and a bar that shows how far it is."""
+"""Work done at once, or ahead, in threads, and a bar that shows how far it is."""
 
 from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -12,9 +12,25 @@ from queue import SimpleQueue
 from threading import Semaphore
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+S, T = TypeVar("S"), TypeVar("T")
 
 _END: Any = object()
+
+_MANY_ROWS = 50_000
+"""Rows whose arithmetic takes longer than what Python does on one thread at a time."""
+
+
+def at_once(work: Callable[[S], T], items: Sequence[S], threads: int) -> list[T]:
+    """Do the same work with each item, on so many threads; return what comes of each, in their order."""
+    if threads < 2:
+        return [*map(work, items)]
+    with ThreadPoolExecutor(threads, thread_name_prefix="unperplexed-worker") as pool:
+        return [*pool.map(work, items)]
+
+
+def threads_for(n_rows: int) -> int:
+    """Return how many threads work on so many rows: two, which so share two processors and little memory, or one."""
+    return 1 + (n_rows >= _MANY_ROWS)
 
 
 def ahead(items: Iterable[T]) -> Generator[T]:

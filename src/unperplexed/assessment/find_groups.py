@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from .._lib.arrays import check_indexes, distinct
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
+from .._lib.progress import at_once, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
-from ..calibration.diagnosis.diagnose import diagnosis_of_rows, rows_of
+from ..calibration.diagnosis.diagnose import p_value_of_rows, rows_of
 from ..calibration.undeclared import ReadRows, checked_codes, read_rows
 from ..calibration.where.conditions import CATEGORIES, Column, columns_of_values
 from ..calibration.where.naming import MOST, Found, FoundGroup, Residuals, Search
@@ -213,7 +214,7 @@ def groups_of_rows(
         known = (named, shared, after, gain) if proven else ([], shared)
         return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
-    p_value = diagnosis_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels).p_value
+    p_value = p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels)
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
     return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
 
@@ -260,9 +261,13 @@ def _of_numbers(group: FoundGroup) -> FoundGroup:
 def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], list[str]]:
     """Bin columns, which are let go of, and say what is to be known of them."""
     columns, warnings = list[Column](), list[str]()
-    for name in list(parts[0][0]):
+
+    def read(name: str) -> tuple[list[Column], str]:
         made = [*columns_of_values(name, _taken(parts, name))]
-        remark = _remark(made[0], truth, named)
+        return made, _remark(made[0], truth, named)
+
+    names = list(parts[0][0])
+    for name, (made, remark) in zip(names, at_once(read, names, threads_for(len(truth))), strict=True):
         columns += made if named or not remark else ()
         warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
     if not columns:
@@ -298,12 +303,12 @@ def _groups(
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
     of_events = [
-        (group, rule, *event)
-        for of, event in zip(found, events, strict=True)
+        (group, rule, label, of.common)
+        for of, (label, _) in zip(found, events, strict=True)
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    predicted, _, observed = first.model.means(False)
+    predicted, _, observed = found[0].common.means(False)
     whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
     known = {
         "items": tuple(group for group, *_ in of_events),
@@ -341,10 +346,12 @@ def _corrected(
     rows: GroupRows, shared: State, events: Sequence[_Event], found: Sequence[Found], columns: Sequence[Column]
 ) -> GroupRows:
     """Map the rows by the map that all share, and correct the groups."""
-    moved = np.log(shared.of_log_probabilities(rows.log_p))
+    moved = shared.of_log_probabilities(rows.log_p)
+    np.log(moved, out=moved)
     for event, of in zip(events, found, strict=True):
         moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
-    return replace(rows, log_p=moved - np.logaddexp.reduce(moved, axis=1)[:, None])
+    moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
+    return replace(rows, log_p=moved)
 
 
 def _settings(rows: GroupRows, seed: int) -> FitSettings:

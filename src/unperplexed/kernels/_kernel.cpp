@@ -42,7 +42,7 @@ void bind_places(nb::module_& m) {
 
 template <class T>
 void bind_pair_tables(nb::module_& m) {
-    m.def("pair_tables", &pair_tables<T>, nb::arg("codes"), nb::arg("values").noconvert(), nb::arg("pairs"),
+    m.def("pair_tables", &pair_tables<T>, nb::arg("codes"), nb::arg("values").noconvert(), nb::arg("plan"),
           nb::arg("out"));
 }
 

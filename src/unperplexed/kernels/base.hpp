@@ -60,6 +60,7 @@ template <class T>
 struct Lanes {
     static constexpr Index COUNT = 32 / sizeof(T);
     typedef T Vector __attribute__((vector_size(32)));
+    typedef T Short __attribute__((vector_size(16)));
     typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> Bits __attribute__((vector_size(32)));
     typedef std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> Word;
 };

@@ -1,6 +1,6 @@
-// Sums of columns of values over the cells of many two-way tables: of each pair of coded columns, of each value. Rows are
-// added in their order, as SciPy's sparse product adds them, whatever the blocks; so many columns of values at a time
-// that a table stays in cache, and so many rows that their values do while all pairs are counted.
+// Sums of columns of values over the cells of many tables: of each pair, or three, of coded columns, of each value. Rows
+// are added in their order, as SciPy's sparse product adds them, whatever the blocks; so many columns of values at a time
+// that a table stays in cache, and so many rows that their values do while all tables are counted.
 
 #pragma once
 
@@ -24,13 +24,14 @@ struct PairTables {
     T* out;
 };
 
-// Adds vectors of values of each row, which are packed, to the row's cell.
-template <Index COUNT, class T>
-INLINED void add_rows(const T* value, const std::uint8_t* a, const std::uint8_t* b, Index rows, Index size, T* table) {
-    using Lane = typename Lanes<T>::Vector;
-    constexpr Index LANE = Lanes<T>::COUNT;
+// Adds vectors of values of each row, which are packed, to the row's cell. Few values take half a vector.
+template <Index COUNT, class T, class CellOf>
+INLINED void add_rows(const T* value, Index rows, T* table, const CellOf& cell_of) {
+    using Short = typename Lanes<T>::Short;
+    using Lane = std::conditional_t<COUNT * sizeof(T) == sizeof(Short), Short, typename Lanes<T>::Vector>;
+    constexpr Index LANE = sizeof(Lane) / sizeof(T);
     for (Index row = 0; row < rows; ++row, value += COUNT) {
-        T* cell = table + (Index(a[row]) * size + b[row]) * COUNT;
+        T* cell = table + cell_of(row) * COUNT;
         for (Index k = 0; k < COUNT; k += LANE) {
             const Lane sum = loaded<Lane>(cell + k) + loaded<Lane>(value + k);
             std::memcpy(cell + k, &sum, sizeof sum);
@@ -50,12 +51,13 @@ public:
     }
 };
 
-// Columns of values from the first on, of all rows and pairs, filled up to whole vectors.
+// Columns of values from the first on, of all rows and tables, filled up to whole vectors.
 template <Index COUNT, class T>
-INLINED void add_columns(const PairTables<T>& given, const Index* pairs, Index count, Index first, Index taken) {
-    constexpr Index ROWS = 65536 / sizeof(T) / COUNT, EACH = 5;  // two columns, a size, a place, cells
+INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index count, Index first, Index taken) {
+    constexpr Index ROWS = 65536 / sizeof(T) / COUNT, EACH = 7;  // columns (the third or -1), two sizes, a place, cells
+    const Index* const end = plan + EACH * count;
     Index cells = 0;
-    for (Index at = 0; at < count; ++at) cells += pairs[EACH * at + 4];
+    for (const Index* each = plan; each < end; each += EACH) cells += each[6];
     Zeros<T> held(cells * COUNT), kept(ROWS * COUNT);
     T *const tables = held.data(), *const packed = kept.data();
     for (Index from = 0; from < given.rows; from += ROWS) {
@@ -65,40 +67,50 @@ INLINED void add_columns(const PairTables<T>& given, const Index* pairs, Index c
             std::copy(value, value + taken, packed + row * COUNT);
         }
         T* table = tables;
-        for (const Index* pair = pairs; pair < pairs + EACH * count; pair += EACH) {
-            const auto *a = given.codes + pair[0] * given.rows + from, *b = given.codes + pair[1] * given.rows + from;
-            add_rows<COUNT>(packed, a, b, rows, pair[2], table);
-            table += pair[4] * COUNT;
+        for (const Index* each = plan; each < end; each += EACH) {
+            const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
+            const auto *a = code(0), *b = code(1);
+            const Index of_b = each[3], of_c = each[4];
+            const auto of_two = [=](Index row) { return Index(a[row]) * of_b + b[row]; };
+            if (each[2] < 0) {
+                add_rows<COUNT>(packed, rows, table, of_two);
+            } else {
+                const auto* c = code(2);
+                add_rows<COUNT>(packed, rows, table, [=](Index row) { return of_two(row) * of_c + c[row]; });
+            }
+            table += each[6] * COUNT;
         }
     }
     const T* table = tables;
-    for (const Index* pair = pairs; pair < pairs + EACH * count; pair += EACH) {
-        for (Index cell = 0; cell < pair[4]; ++cell, table += COUNT) {
-            std::copy(table, table + taken, given.out + pair[3] + cell * given.width + first);
+    for (const Index* each = plan; each < end; each += EACH) {
+        for (Index cell = 0; cell < each[6]; ++cell, table += COUNT) {
+            std::copy(table, table + taken, given.out + each[5] + cell * given.width + first);
         }
     }
 }
 
 template <class T>
-INLINED void all_pairs(const PairTables<T>& given, const Index* pairs, Index count) {
+INLINED void all_tables(const PairTables<T>& given, const Index* plan, Index count) {
     constexpr Index LANE = Lanes<T>::COUNT, WIDE = 4 * LANE;
-    for (Index first = 0; first < given.width; first += WIDE) {
-        const Index taken = std::min(WIDE, given.width - first);
-        switch ((taken + LANE - 1) / LANE) {
-            case 1: add_columns<LANE>(given, pairs, count, first, taken); break;
-            case 2: add_columns<2 * LANE>(given, pairs, count, first, taken); break;
-            case 3: add_columns<3 * LANE>(given, pairs, count, first, taken); break;
-            default: add_columns<WIDE>(given, pairs, count, first, taken);
+    const Index most = count && plan[2] >= 0 ? LANE / 2 : WIDE;  // tables of three columns are large
+    for (Index first = 0; first < given.width; first += most) {
+        const Index taken = std::min(most, given.width - first);
+        switch (2 * taken <= LANE ? 0 : (taken + LANE - 1) / LANE) {
+            case 0: add_columns<LANE / 2>(given, plan, count, first, taken); break;
+            case 1: add_columns<LANE>(given, plan, count, first, taken); break;
+            case 2: add_columns<2 * LANE>(given, plan, count, first, taken); break;
+            case 3: add_columns<3 * LANE>(given, plan, count, first, taken); break;
+            default: add_columns<WIDE>(given, plan, count, first, taken);
         }
     }
 }
 
-DISPATCHED void run_pairs(const PairTables<float>& given, const Index* pairs, Index count) {
-    all_pairs(given, pairs, count);
+DISPATCHED void run_tables(const PairTables<float>& given, const Index* plan, Index count) {
+    all_tables(given, plan, count);
 }
 
-DISPATCHED void run_pairs(const PairTables<double>& given, const Index* pairs, Index count) {
-    all_pairs(given, pairs, count);
+DISPATCHED void run_tables(const PairTables<double>& given, const Index* plan, Index count) {
+    all_tables(given, plan, count);
 }
 
 template <class T>
@@ -297,18 +309,19 @@ void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<flo
                    Index(table.shape(2)) / 2 - 1, known.data(), share, least_new, out.data());
 }
 
-// Adds the values of rows (rows x width) to the tables in out. Of a pair: its columns (of codes, columns x rows), how many
-// values the second one has, where in out its table begins, and its cells. The caller has seen to it that codes fit.
+// Adds the values of rows (rows x width) to the tables in out. Of each: its columns (of codes, columns x rows), the third
+// -1 where there are two, how many values the second and the third have, where in out it begins, and its cells. The caller
+// has seen to it that codes fit.
 template <class T>
 void pair_tables(nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> codes,
                  nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> values,
-                 nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu> pairs, Vector<T> out) {
-    if (codes.shape(1) != values.shape(0) || pairs.shape(1) != 5) {
+                 nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu> plan, Vector<T> out) {
+    if (codes.shape(1) != values.shape(0) || plan.shape(1) != 7) {
         throw nb::value_error("pair_tables: shapes do not go together");
     }
     const PairTables<T> given{codes.data(), Index(codes.shape(1)), values.data(), Index(values.shape(1)), out.data()};
     nb::gil_scoped_release released;
-    run_pairs(given, pairs.data(), Index(pairs.shape(0)));
+    run_tables(given, plan.data(), Index(plan.shape(0)));
 }
 
 }  // namespace

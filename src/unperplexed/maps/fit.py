@@ -113,7 +113,7 @@ class Fit(Frozen, eq=False):
         """Fisher information: of few coefficients at the maximum, else near it; 0 where there is no lapse."""
         return self.likelihood.information(self.theta) if self.theta.size <= _FEW else self.used
 
-    @cached_property
+    @property
     def at_maximum(self) -> Fit:
         """Return it with the information at the maximum, of many coefficients too."""
         few = self.theta.size <= _FEW

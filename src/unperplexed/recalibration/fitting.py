@@ -12,6 +12,7 @@ import numpy as np
 
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
+from .._lib.progress import at_once, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, in_order, row_keys
@@ -401,9 +402,11 @@ def cross_fitted(
         return None
     contents = contents_of_rows(rows.log_p, rows.truth, w)
     fold = folds_of_clusters(np.arange(n) if cluster is None else cluster, contents, FOLDS, seed)
-    losses = np.empty((2, n))
-    for held_out in range(FOLDS):
-        losses[:, fold == held_out] = losses_of(fold == held_out)
+    losses, folds = np.empty((2, n)), range(FOLDS)
+    for held_out, found_there in zip(
+        folds, at_once(lambda at: losses_of(fold == at), folds, threads_for(n)), strict=True
+    ):
+        losses[:, fold == held_out] = found_there
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
     gained, before = float(w @ (in_sample[0] - in_sample[1]) / w.sum()), float(w @ losses[0] / w.sum())
     return gain_of(before, found.mean, found.standard_error, gained, n, clusters), losses

@@ -123,6 +123,14 @@ def diagnose_binary(data: BinaryData) -> Diagnosis:
     return replace(_diagnosed(data, line, power), n_clusters=n_clusters, line=line, power=power)
 
 
+def p_value_alone(data: BinaryData) -> float:
+    """Test forecasts of two classes as `diagnose_binary` does, without naming errors; NaN for too few rows."""
+    kept = np.abs(data.rows.s) <= math.log(data.n / CERTAIN)
+    rows, clusters = data.rows.only(kept), None if data.clusters is None else data.clusters(kept)
+    few = clusters is not None and len(clusters.totals(np.ones((1, rows.s.size)))) < FEWEST_CLUSTERS
+    return math.nan if few or rows.information <= _LEAST_INFORMATION else gate(rows, clusters).p_value
+
+
 def screened(rows: Scored, n: float) -> Diagnosis | None:
     """Diagnose n rows as far as the gate: nothing is wrong, or they are too few to tell.
 

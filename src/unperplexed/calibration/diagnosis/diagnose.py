@@ -15,7 +15,7 @@ from ...forecasts.labels import Label
 from ...forecasts.reading import SEARCHED, SearchedReading, reads
 from ...tally.class_sums import MOST_CLASSES
 from ...tally.tally import Tally, refuse_rows
-from .binary import diagnose_binary
+from .binary import diagnose_binary, p_value_alone
 from .binary_data import data_of_rows, data_of_tally, line_of_top_class
 from .class_rows import CERTAIN, PreparedRows, RowBlock, RowCounts, Rows, count
 from .result import Diagnosis, Finding
@@ -122,6 +122,12 @@ def diagnosis_of_rows(rows: Rows, labels: tuple[Label | None, ...], tally: Tally
     if data is None:
         raise InputError("y_true: no rows of positive weight to diagnose.")
     return diagnose_binary(data)
+
+
+def p_value_of_rows(rows: Rows, labels: tuple[Label | None, ...]) -> float:
+    """Test rows, of which there are some, as `diagnosis_of_rows` does; of two classes no errors are named."""
+    data = data_of_rows(rows(), labels) if len(labels) == 2 else None
+    return diagnosis_of_rows(rows, labels).p_value if data is None else p_value_alone(data)
 
 
 def diagnosis_of_tally(tally: Tally) -> Diagnosis:

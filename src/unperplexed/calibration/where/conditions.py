@@ -188,7 +188,8 @@ class Column(Frozen, eq=False):
     def known(self) -> tuple[Floats, Floats]:
         """Numbers that are there, sorted, and the distinct ones among them."""
         found = np.sort(self.values[~np.isnan(self.values)])
-        return found, found[np.append(True, found[1:] != found[:-1])] if found.size else found
+        new = found[1:] != found[:-1]
+        return found, found if new.all() else found[np.append(True, new)]
 
     def cuts_at(self, near: Floats) -> Floats:
         """Return the roundest numbers above the next smaller values and at most these: the same rows are below."""

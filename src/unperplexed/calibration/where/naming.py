@@ -88,14 +88,14 @@ class Residuals(ByValue):
     """Observed frequency less mean prediction after the common curve; NaN in a cell without rows."""
 
     @classmethod
-    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, rows: AnyRows) -> Residuals:
+    def of(cls, columns: Sequence[Column], rule: Rule, label: Label | None, common: AnyModel) -> Residuals:
         """Take the mean residuals by the columns of a rule."""
         found = [(columns[at].name, *columns[at].parts(condition)) for at, condition in rule.items()]
         found.sort(key=lambda each: max(map(len, each[1])))  # long names stand at rows
         every = ["all rows"], np.zeros(len(columns[0].codes), np.int64), (0, 1)
         names, part, own = zip(*([every] * (len(found) == 1)), *(each[1:] for each in found), strict=True)
         shape = len(names[1]), len(names[0])
-        w, (_, q, y) = rows.w, rows.model.means(False)
+        w, (_, q, y) = common.rows.w, common.means(False)
         cell = part[1] * shape[1] + part[0]
         n, weight, total = (np.bincount(cell, x, shape[0] * shape[1]) for x in (None, w, w * (y - q)))
         means = np.where(n > 0, total / np.maximum(weight, 1e-300), np.nan)
@@ -189,9 +189,10 @@ class Search(Frozen, eq=False):
                 scores.pairs = _promising(scores, chance)
             clearest, p = _clearest(scores, chance, level)
             p_value = p_value if named else p
+            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope)) if clearest else {}
+            del scores  # as large as what the fits to come take
             if clearest is None:
                 break
-            rule = _sharpened(scores, _worse_side(scores, clearest.rule), bool(clearest.slope))
             larger = model.with_group(rows_of(self.columns, rule), bool(clearest.slope))
             gained, again = model.loss - larger.loss, any(each.rule == rule for each in named)
             if named and (again or gained < _NEEDED):  # where the map of all rows hides two kinds of outcomes
@@ -316,8 +317,8 @@ def _sharpened(scores: Scores, rule: Rule, slope: bool) -> Rule:
     """Move each bound of a number within the neighbouring bins to the largest score; drop bounds that add little."""
 
     def strength(rule: Rule) -> float:
-        inside = rows_of(scores.columns, rule)
-        return float(scores.strength(scores.sums(inside, np.zeros(len(inside), np.int64))[0], slope))
+        outside = ~rows_of(scores.columns, rule)
+        return float(scores.strength(scores.sums(outside.view(np.uint8), 1)[0], slope))
 
     best = strength(rule)
     ends = [(at, end) for at, c in rule.items() for end in (0, 1) if c.ends != (None, None)]
@@ -347,9 +348,10 @@ def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterat
     cuts = column.cuts_near(here, _STEPS)
     if other is not None:
         cuts = cuts[cuts > other] if end else cuts[cuts < other]
-    inside = ~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end))
-    code = np.where(inside, np.searchsorted(cuts, column.values, side="right"), len(cuts))
-    below = np.cumsum(scores.sums(inside, code), axis=0)
+    inside = np.flatnonzero(~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end)))
+    code = np.full(len(column.values), len(cuts) + 1, np.uint8)
+    code[inside] = np.searchsorted(cuts, column.values[inside], side="right")
+    below = np.cumsum(scores.sums(code, len(cuts) + 1), axis=0)
     found = scores.strength(below[:-1] if end else below[-1] - below[:-1], slope)
     yield from zip(cuts.tolist(), found.tolist(), strict=True)
 

@@ -6,8 +6,9 @@ They are sums over the rows of two-way tables of columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
-from ...kernels.pair_tables import pair_tables, strongest
+from ...kernels.pair_tables import all_pair_tables, pair_tables, strongest
 from ...maps.cells import Cells, Counts, fitted_cells
 from ...maps.fit import Fit, Prior
 from ...statistics.matrices import Factored, definite, product
@@ -54,8 +55,6 @@ class SearchedRows(NamedTuple):
     cluster: Ints | None = None
     """Number of each row's cluster, from 0."""
     weighted: bool = False
-    coarse: bool = False
-    """Whether fits to many rows may end with narrow cells of them."""
 
     @classmethod
     def of(cls, s: Floats, y: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> SearchedRows:
@@ -71,28 +70,24 @@ class SearchedRows(NamedTuple):
 
     def fitted(self, basis: Floats, common: int) -> Fit:
         """Fit coefficients of functions, one a row, of which so many have no prior; of many rows first in cells."""
-        names = [str(at) for at in range(len(basis))]
-        sd = {name: math.inf if at < common else WIDTH for at, name in enumerate(names)}
         start = None
         if len(self.s) > _CELL_ROWS:
-            counts, means = self._in_cells(basis, common)
-            fit = fitted_cells(Cells(counts, names, directions=means), Prior(sd))
-            if self.coarse:
-                return fit
-            start = fit.theta
-        rows = Counts(self.s, self.w, self.w * self.y)
-        return fitted_cells(Cells(rows, names, directions=basis), Prior(sd), start)
+            _, counts, means = self.in_cells(basis, basis[common:])
+            start = fitted_functions(counts, means, common).theta
+        return fitted_functions(Counts(self.s, self.w, self.w * self.y), basis, common, start)
 
-    def _in_cells(self, basis: Floats, common: int) -> tuple[Counts, Floats]:
-        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions."""
-        cell = np.round((self.s - self.s.min()) * CELLS).astype(np.int64)
-        for group in basis[common:]:
-            there = np.bincount(cell) > 0
-            cell = 2 * (np.cumsum(there) - 1)[cell] + (group != 0)
-        total = np.bincount(cell, self.w)
-        there = total > 0
-        s, positive, *x = (np.bincount(cell, self.w * each)[there] for each in (self.s, self.y, *basis))
-        return Counts(s / total[there], *np.array([total[there], positive], np.float64)), np.stack(x) / total[there]
+    def in_cells(self, functions: Iterable[Floats], groups: Iterable[Floats] = ()) -> tuple[Ints, Counts, Floats]:
+        """Sum over rows of about the same log-odds that are in the same groups, and take the means of functions.
+
+        Return the cell of each row, too.
+        """
+        cell, _ = _numbered(np.round((self.s - self.s.min()) * CELLS).astype(np.int64))
+        for group in groups:
+            cell, _ = _numbered(2 * cell + (group != 0))
+        total = np.bincount(cell, self.w).astype(np.float64)
+        summed = (np.bincount(cell, self.w * each).astype(np.float64) for each in chain((self.s, self.y), functions))
+        s, positive, *x = summed
+        return cell, Counts(s / total, total, positive), np.stack(x) / total
 
     @property
     def model(self) -> Model:
@@ -107,16 +102,34 @@ class SearchedRows(NamedTuple):
         return (loss + fit.value - fit.penalty) / len(self.s)
 
 
+def _numbered(code: Ints) -> tuple[Ints, Ints]:
+    """Number the codes that rows have: return each row's number, and the codes."""
+    there = np.flatnonzero(np.bincount(code))
+    number = np.zeros(int(there[-1]) + 1, dtype=np.int64)
+    number[there] = np.arange(len(there))
+    return number[code], there
+
+
+def fitted_functions(counts: Counts, basis: Floats, common: int, start: Floats | None = None) -> Fit:
+    """Fit coefficients of functions, one a row, of which so many have no prior."""
+    names = [str(at) for at in range(len(basis))]
+    prior = Prior({name: math.inf if at < common else WIDTH for at, name in enumerate(names)})
+    found = fitted_cells(Cells(counts, names, directions=basis), prior, start)
+    return replace(found, likelihood=Cells(counts, names, directions=basis))  # without what was computed at rows
+
+
 class Model(Frozen, eq=False):
     """Logistic regression on a curve that all rows share, without a prior, and on groups, with one."""
 
     rows: SearchedRows
     basis: Floats
-    """Functions of the log-odds, one a row, and then biases and slopes of groups."""
+    """Functions of the log-odds, one a row, and then biases and slopes of groups: at each row, or in each cell."""
     common: int
     """How many are of the curve."""
     slopes: tuple[bool, ...] = ()
     """Whether each group has a slope."""
+    cell: Ints | None = None
+    """Cell of each row, in which log-odds are one and all rows are in the same groups; None without cells."""
 
     @classmethod
     def of(cls, rows: SearchedRows) -> Model:
@@ -129,19 +142,47 @@ class Model(Frozen, eq=False):
         return cls(rows, curve, len(curve))
 
     def at(self, rows: Bools) -> Model:
-        """Return it for some of the rows, to which it is fitted coarsely: the curve's functions stay."""
-        return Model(self.rows.at(rows)._replace(coarse=True), self.basis[:, rows], self.common)
+        """Return it for some of the rows, of many in narrow cells: the curve's functions stay."""
+        of = self.rows.at(rows)
+        if len(of.s) <= _CELL_ROWS:
+            return Model(of, self.basis[:, rows], self.common)
+        cell, counts, means = of.in_cells(each[rows] for each in self.basis)
+        return Model(of._replace(s=counts.s[cell]), means, self.common, cell=cell)
+
+    def summed(self, x: Floats) -> Floats:
+        """Sum over the rows of each cell."""
+        return x if self.cell is None else np.bincount(self.cell, x).astype(np.float64)
+
+    def of_rows(self, x: Floats) -> Floats:
+        """Give rows what their cells have, along the last axis."""
+        return x if self.cell is None else x[..., self.cell]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Weights at log-odds of rows or cells."""
+        w, s, y = self.rows.w, self.rows.s, self.rows.y
+        total = self.summed(w)
+        return Counts(s if self.cell is None else self.summed(w * s) / total, total, self.summed(w * y))
+
+    def _parted(self, inside: Bools) -> tuple[Model, Floats]:
+        """Return it with cells that lie in a group or beside it, and whether they are in it."""
+        if self.cell is None:
+            return self, inside.astype(np.float64)
+        cell, code = _numbered(2 * self.cell + inside)
+        return replace(self, basis=self.basis[:, code >> 1], cell=cell), (code & 1).astype(np.float64)
 
     def with_group(self, inside: Bools, slope: bool) -> Model:
         """Add a group's bias, and its slope, which turns about the group's mean log-odds."""
-        group, s = inside.astype(np.float64), self.rows.s
-        added = [group * (s - s[inside].mean())] if slope else []
-        return replace(self, basis=np.vstack([self.basis, group, *added]), slopes=(*self.slopes, slope))
+        of, group = self._parted(inside)
+        added = [group * (of.counts.s - self.rows.s[inside].mean())] if slope else []
+        return replace(of, basis=np.vstack([of.basis, group, *added]), slopes=(*self.slopes, slope))
 
     def with_rows(self, group: int, inside: Bools) -> Model:
         """Change the rows of a group that has no slope."""
-        place = self._place(group)
-        return replace(self, basis=np.insert(np.delete(self.basis, place, 0), place, inside, 0))
+        of, values = self._parted(inside)
+        basis = of.basis.copy()
+        basis[self._place(group)] = values
+        return replace(of, basis=basis)
 
     def scores(self, columns: Sequence[Column]) -> Scores:
         """Score all rules against it."""
@@ -154,7 +195,7 @@ class Model(Frozen, eq=False):
     def effect(self, group: int) -> tuple[float, float, float, float]:
         """Return a group's bias, slope and the log-odds about which it turns, with the standard error of the last."""
         place, theta, slope = self._place(group), self.fit.theta, self.slopes[group]
-        about, error = self.rows.s[self.basis[place] > 0].mean(), self.errors[place + slope]
+        about, error = self.rows.s[self.of_rows(self.basis[place] > 0)].mean(), self.errors[place + slope]
         return float(theta[place]), float(theta[place + slope]) * slope, float(about), float(error)
 
     def means(self, slope: int) -> tuple[Floats, Floats, Floats]:
@@ -164,25 +205,27 @@ class Model(Frozen, eq=False):
     @cached_property
     def fit(self) -> Fit:
         """The maximum of the penalized likelihood."""
-        return self.rows.fitted(self.basis, self.common)
+        if self.cell is None:
+            return self.rows.fitted(self.basis, self.common)
+        return fitted_functions(self.counts, self.basis, self.common)
 
     @cached_property
     def log_odds(self) -> Floats:
         """Calibrated log-odds."""
-        return np.asarray(self.rows.s + product(self.fit.theta, self.basis))
+        return np.asarray(self.rows.s + self.of_rows(product(self.fit.theta, self.basis)))
 
     @property
     def loss(self) -> float:
         """Minus the log-likelihood, with the prior's penalty, in nats."""
         return self.fit.penalty - self.fit.value
 
-    @property
+    @cached_property
     def errors(self) -> Floats:
         """Standard errors of the coefficients; with weights those of independent rows, whatever they weigh."""
         found = self.fit.at_maximum.covariance
         if self.rows.weighted:
             p = expit(self.log_odds)
-            found = found @ product(self.basis * (self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
+            found = found @ product(self.basis * self.summed(self.rows.w**2 * p * (1 - p)), self.basis.T) @ found
         return np.sqrt(np.diag(found))
 
 
@@ -269,31 +312,39 @@ class Scores:
 
     rows: Any
     """What is scored."""
+    cell: Ints | None = None
+    """Cell of each row in which the functions have their values; None where they have one at each row."""
 
     def __init__(self, columns: Sequence[Column], model: Model) -> None:
         self.columns, self.rows, self.q = columns, model.rows, expit(model.log_odds)
         self.pairs: list[Pair] = [(j, k) for k in range(len(columns)) for j in range(k)]
-        w, v, self.basis = self.rows.w, self.q * (1 - self.q), model.basis
+        w, v, self.basis, self.cell = self.rows.w, self.q * (1 - self.q), model.basis, model.cell
         self.information = w * v
         self.variance = w * self.information if self.rows.weighted else self.information
-        known = _products(model.basis, self.information)
+        known = _products(model.basis, model.summed(self.information))
         self._back = Factored(definite(known)).back
-        weighted = _products(model.basis, self.variance) if self.rows.weighted else known
+        weighted = _products(model.basis, model.summed(self.variance)) if self.rows.weighted else known
         self._cross = self._back @ weighted @ self._back.T
         self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
-        self.r = self.project(w * (model.rows.y - self.q)[None])[0]
-        self.scored = np.stack([self.r, self.r * self.t], axis=1)
-        self.alike = self.r[None], np.sqrt(self.variance)[None]
+        r = w * (model.rows.y - self.q)
+        taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
+        r -= model.of_rows(taken) * self.information
+        self.scored = np.stack([r, r * self.t], axis=1)
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
+
+    @property
+    def alike(self) -> tuple[Floats, Floats]:
+        """What rows of a cluster share if they err alike, one of each kind of scores a row, and standard deviations."""
+        return self.scored[:, :1].T, np.sqrt(self.variance)[None]
 
     @cached_property
     def _parts(self) -> Floats:
         """What moments are sums of, (rows, parts); of a sample of many rows times what it stands for."""
         some = self._some
-        v, t, x, w, q = self.variance[some], self.t[some], self.basis[:, some], self.rows.w[some], self.q[some]
-        x = product(self._back, x)
+        v, t, w, q = self.variance[some], self.t[some], self.rows.w[some], self.q[some]
+        x = product(self._back, self._functions(some))
         c, each = w * v * (1 - 2 * q), (self.information[some], v) if self.rows.weighted else (self.information[some],)
         plain = [np.ones_like(v), v, c, v * t, v * t * t, c * t, c * t * t, c * t * t * t]
         every = [*plain, *(of_rows * f for of in each for of_rows in (of, of * t) for f in x)]
@@ -312,11 +363,12 @@ class Scores:
 
         By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
         """
-        new = product(self._back[self._new], self.basis)
-        new *= np.sqrt(np.diag(self._cross)[self._new, None]) * self.information
-        for pair, table in self.tables(np.vstack([self.scored.T, new, new * self.t]).T, slice(None)):
+        new = product(self._back[self._new], self.basis) * np.sqrt(np.diag(self._cross)[self._new, None])
+        new = (new if self.cell is None else new[:, self.cell]) * self.information
+        values = np.column_stack([self.scored, new.T, (new * self.t).T]).astype(np.float32)
+        for pair, table in all_pair_tables(*self._coded(slice(None)), values):
             a, b = (self.columns[at].sets for at in pair)
-            found = strongest(np.asarray(table, np.float64), a, b, known[pair], share, _LEAST_NEW)
+            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
             if found is None:
                 p = self._of_rules(pair, table)
                 f, g = np.split(p[..., 2:], 2, axis=-1)
@@ -338,9 +390,11 @@ class Scores:
 
     def tables(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows in every two bins of each pair of columns."""
-        codes = np.stack([column.codes[rows] for column in self.columns])
-        sizes = [column.sets.shape[1] for column in self.columns]
-        return zip(self.pairs, pair_tables(codes, sizes, self.pairs, values), strict=True)
+        return zip(self.pairs, pair_tables(*self._coded(rows), self.pairs, values), strict=True)
+
+    def _coded(self, rows: Ints | slice) -> tuple[NDArray[np.uint8], list[int]]:
+        """Give the bins of rows, by column, and how many bins each has."""
+        return np.stack([column.codes[rows] for column in self.columns]), [each.sets.shape[1] for each in self.columns]
 
     @property
     def n_rules(self) -> int:
@@ -377,9 +431,13 @@ class Scores:
         both = ((f * mg).sum(axis=0) + (g * mf).sum(axis=0)) / 2
         return v11 + (f * mf).sum(axis=0), v12 + both, v22 + (g * mg).sum(axis=0)
 
+    def _functions(self, rows: Ints | slice) -> Floats:
+        """Return the model's functions, one a row, at rows."""
+        return self.basis[:, rows if self.cell is None else self.cell[rows]]
+
     def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
         """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self.basis[:, rows]
+        x = self._functions(rows)
         return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
 
     def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
@@ -400,15 +458,11 @@ class Scores:
         for pair, p in self.rule_sums(values, rows):
             yield pair, self.of[pair].scores(p[..., :k], p[..., k:])
 
-    def sums(self, inside: Bools, code: Ints) -> AnyFloats:
-        """Sum parts and scores over some rows, by a code that they have: (size, m)."""
-        some, size = inside[self._some], int(code.max()) + 1
-        known = ((self._parts[some], code[self._some][some]), (self.scored[inside], code[inside]))
-        both = (
-            pair_tables(np.stack([by, np.zeros_like(by)]).astype(np.uint8), [size, 1], [(0, 1)], values)
-            for values, by in known
-        )
-        return np.hstack([table[:, 0] for [table] in both])
+    def sums(self, code: NDArray[np.uint8], size: int) -> AnyFloats:
+        """Sum parts and scores over rows by a code below a size, which others have: (size, m)."""
+        known = (self._parts, code[self._some]), (self.scored, code)
+        both = (pair_tables(np.stack([by, np.zeros_like(by)]), [size + 1, 1], [(0, 1)], values) for values, by in known)
+        return np.hstack([table[:size, 0] for [table] in both])
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
         """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
