@@ -283,7 +283,7 @@ BAD = {
     "text as NPZ": (as_file("z.npz", "what,chance\n"), "not a readable NPZ file"),
     "text in NPZ": (text_in_zip, "not a readable NPZ file"),
     "pickled objects": (pickled, "pickled Python objects.*refused"),
-    "directory": (directory, "is a directory"),
+    "directory": (directory, "no file in this folder"),
     "unknown format": (as_file("x.sas7bdat", "a"), "cannot tell the format from '.sas7bdat'"),
     "no suffix": (as_file("x", "a"), "cannot tell the format"),
     "no such file": (

@@ -19,7 +19,7 @@ from ..sources.file_reading import FileReading
 from ..sources.files import ForecastFiles
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
-from ..sources.readers.formats import File, found_files, matching, open_source
+from ..sources.readers.formats import File, found_files, open_source, with_folders
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
@@ -121,7 +121,7 @@ class Input(Frozen):
     @cached_property
     def names(self) -> list[str]:
         """Names of the files."""
-        return matching(self.files)
+        return with_folders(self.files)
 
     @cached_property
     def tallies(self) -> list[str]:

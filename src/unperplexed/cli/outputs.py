@@ -18,7 +18,7 @@ from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
 from ..report.result import Figure, Naming, Result, document, picture_size
-from ..sources.readers.formats import matching
+from ..sources.readers.formats import matching, with_folders
 from .terminal import drop_output, print_error, shows_colour
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -131,7 +131,9 @@ def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
             f" FILE --apply fit.json -o {output}."
         )
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
-    places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
+    of_kinds = arguments.command == "lm" or getattr(arguments, "hub", None)  # folders with files of several kinds
+    read = (matching if of_kinds else with_folders)(getattr(arguments, "files", []))
+    places = [os.path.realpath(path) for path in (*map(str, outputs), *read)]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
     named_files = filter(os.path.exists, _files_of_options(arguments))  # other words may be anything

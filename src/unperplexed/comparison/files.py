@@ -24,7 +24,7 @@ from ..sources.derived_columns import derived
 from ..sources.file_reading import FileReading
 from ..sources.files import ForecastBatch, ForecastFiles
 from ..sources.predictive import ReadDistributions
-from ..sources.readers.formats import matching
+from ..sources.readers.formats import with_folders
 from ..sources.row_filter import RowFilter, condition_column, key_column
 
 Result = TypeVar("Result")
@@ -127,11 +127,13 @@ def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     given: list[tuple[str, list[str]]] = []
     for text in texts:
         name, sign, pattern = text.partition("=")
-        if sign and not Path(text).exists():
-            given.append((name, matching([pattern])))
+        if sign and "/" not in name and not Path(text).exists():
+            given.append((name, with_folders([pattern])))
+        elif Path(text).is_dir():
+            given.append((Path(text).name, with_folders([text])))
         else:
-            given += [("", [path]) for path in matching([text])]
-    tallies = [path for path in matching([path for _, paths in given for path in paths]) if path.endswith(".tally")]
+            given += [("", [path]) for path in with_folders([text])]
+    tallies = [path for path in with_folders([path for _, paths in given for path in paths]) if path.endswith(".tally")]
     if tallies:
         raise InputError(
             f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"

@@ -108,7 +108,7 @@ class ForecastFiles:
         for sentence in [*self._opening, *messages]:
             say(sentence)
         for file, source in zip(self.files[1:], self._sources[1:], strict=True):
-            with named(file.name):
+            with named(file.name, f" The first file, {self.files[0].name}, has it."):
                 for name in found.wanted.names:
                     check_column(name, source)
         untyped = all(source.untyped for source in self._sources)
@@ -171,7 +171,7 @@ def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
     """Whether a file has a column, or an array with a value for each row of those that are used."""
     shapes = source.shapes
     rows = {shape[:1] for each, (shape, _) in shapes.items() if each in used}
-    return name in source.names and (not shapes or rows == {shapes[name][0]})
+    return name in source.names and (name not in shapes or rows == {shapes[name][0]})
 
 
 Opener = Callable[[], Source]

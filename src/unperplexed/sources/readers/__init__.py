@@ -115,6 +115,8 @@ class Source(Frozen):
     """Bytes of the file."""
     inside: frozenset[str] = frozenset()
     """Names that are paths into columns."""
+    folders: frozenset[str] = frozenset()
+    """Names of columns that folders around the file name."""
     untyped: bool = False
     """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
     numbers: frozenset[str] = frozenset()
