@@ -61,9 +61,7 @@ def test_values_of_folders_are_decoded_and_a_column_of_the_file_comes_first(tmp_
     assert {*cities} == {("São Paulo",), (None,)}
     own = tally_files(f"{tmp_path}/p=0.5", truth="y", prob="p")
     assert own.scores == tally_files(tmp_path / "p=0.5/f.csv", truth="y", prob="p").scores
-    with pytest.raises(
-        InputError, match=r"column .city. is the name of a folder; it holds no prob"
-    ):
+    with pytest.raises(InputError, match=r"column .city. is the name of a folder; it holds no prob"):
         tally_files(f"{tmp_path}/city*", truth="y", prob="p", weight="city")
 
 
@@ -76,9 +74,7 @@ def test_folders_that_are_no_table_are_refused(tmp_path, table):
         with_folders([str(lake)])
     (lake / "dt=2026-10-08" / "more.csv").unlink()
     table.drop("p").write_parquet(lake / "dt=2026-10-10" / "part-2.parquet")
-    with pytest.raises(
-        InputError, match=r"part-2.parquet: no column .p.; .* The first file, .*part-0.parquet, has it"
-    ):
+    with pytest.raises(InputError, match=r"part-2.parquet: no column .p.; .* The first file, .*part-0.parquet, has it"):
         tally_files(lake, truth="y", prob="p")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no file in this folder"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -164,7 +165,8 @@ class Input(Frozen):
     def refuse_outcomes(self, remedy: str) -> None:
         """Refuse groups of one outcome: no forecasts are calibrated there, so slope, cost and maps mean nothing."""
         for name in self.selection.keys:
-            if name in self.selection.truth or any(pair.endswith(f"={name}") for pair in self.selection.pairs):
+            outcomes = [*self.selection.truth, *(pair.rpartition("=")[2] for pair in self.selection.pairs)]
+            if any(fnmatchcase(name, outcome) for outcome in outcomes):
                 raise InputError(
                     f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
                     f" miscalibrated; {remedy}"
@@ -245,8 +247,8 @@ class Input(Frozen):
     ) -> Result:
         """Count files; what the options do not say of it, defaults do."""
         pairs = self.selection.pairs
-        if len(pairs) > 1 and not self.selection.clustered:
-            self.say(f"the {len(pairs)} forecasts of a row are taken to be independent; --clusters names clusters")
+        if (len(pairs) > 1 or any("*" in pair for pair in pairs)) and not self.selection.clustered:
+            self.say("the forecasts of a row are taken to be independent; --clusters names clusters")
         counting = counter(**{**defaults, **self.counting})
         return counted_files(
             self.found or names, self.selection, self.reading, counting, self.say, self.progress, self.engine, change
@@ -299,6 +301,7 @@ def _selection(a: argparse.Namespace) -> Selection:
         getattr(a, "cluster_columns", ()) if of_rows else (),
         getattr(a, "by", ()) if of_rows else (),
         where=RowFilter((getattr(a, "where", None) or "") if of_rows else ""),
+        named=getattr(a, "named", None) if a.command == "assess" else None,
         outcomes=not getattr(a, "drift", False),
     )
 

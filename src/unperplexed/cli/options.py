@@ -79,14 +79,14 @@ def _other_estimators() -> Iterable[str]:
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
     add = About("rows", command)
-    more = " or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"
+    more = " or tally; several; a folder; - for standard input" if pairs else "; NAME=FILE names its forecaster"
     text = f"CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, spreadsheet{more}"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
     add.many("--truth", "COLUMN", "the outcome's column; several are one-hot columns")
     text = "probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns"
     add.many("--prob", "COLUMN", text)
     if pairs:
-        text = f"columns of a binary forecast and its outcome; several pairs for several forecasts a row{CLASSES}"
+        text = f"columns of a binary forecast and its outcome; '*=*_outcome': all such pairs of a row{CLASSES}"
         add.many("--pair", "PROB=OUTCOME", text)
     else:
         command.set_defaults(pair=[])
@@ -326,6 +326,8 @@ def add_shown(command: argparse.ArgumentParser) -> None:
         "the classes have an order: assess them as a distribution, and each threshold as an event; with --hub the pmf"
     )
     About("forecast", command).switch("--ordered", text)
+    text = "the column of a long table that names the forecaster of each row: assess each of them"
+    About("rows", command).many("--forecaster", "COLUMN", text)
     add_by(command)
     add_among(command)
     # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.

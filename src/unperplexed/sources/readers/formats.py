@@ -214,25 +214,25 @@ def _in_folders(source: Source, values: Mapping[str, str | None]) -> Source:
         own = [name for name in wanted.raw if name not in values]
         return replace(wanted, raw=own if own or wanted.numeric else source.names[:1])  # which has the rows
 
-    def added(batches: Iterator[Batch], wanted: Wanted) -> Iterator[Batch]:
+    def added(wanted: Wanted, batches: Batches) -> Iterator[Batch]:
         named = [name for name in wanted.raw if name in values]
-        for batch in batches:
+        for batch in batches():
             columns = {name: pl.repeat(values[name], batch.n_rows, dtype=pl.String, eager=True) for name in named}
             yield replace(batch, raw={**batch.raw, **columns})
 
-    def stretches_of(wanted: Wanted, stretches: Callable[[Wanted], Iterable[Batches]]) -> Iterable[Batches]:
-        return [lambda each=each: added(each(), wanted) for each in stretches(inside(wanted))]
+    def read(wanted: Wanted, *share: float, batches: Callable[..., Iterator[Batch]]) -> Iterator[Batch]:
+        return added(wanted, partial(batches, inside(wanted), *share))
 
-    def sample_of(wanted: Wanted, share: float, sampled: Callable[[Wanted, float], Iterator[Batch]]) -> Iterator[Batch]:
-        return added(sampled(inside(wanted), share), wanted)
+    def read_apart(wanted: Wanted, stretches: Callable[[Wanted], Iterable[Batches]]) -> Iterable[Batches]:
+        return [partial(added, wanted, each) for each in stretches(inside(wanted))]
 
     return replace(
         source,
         names=[*source.names, *values],
         folders=frozenset(values),
-        batches=lambda wanted: added(source.batches(inside(wanted)), wanted),
-        stretches=source.stretches and partial(stretches_of, stretches=source.stretches),
-        sampled=source.sampled and partial(sample_of, sampled=source.sampled),
+        batches=partial(read, batches=source.batches),
+        stretches=source.stretches and partial(read_apart, stretches=source.stretches),
+        sampled=source.sampled and partial(read, batches=source.sampled),
     )
 
 
