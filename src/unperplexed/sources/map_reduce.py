@@ -276,7 +276,7 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
         class. A column may hold lists.
     pairs : sequence of (str, str), optional
         Instead of these: probability and outcome columns of several binary forecasts a row; ("*", "*_outcome") finds
-        all whose * stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also the "prob" and
+        all whose * stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also "prob" and
         "outcome" of each pair.
     weight : str, optional
         Column of importance weights.
