@@ -14,7 +14,7 @@ from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
-from ..sources.columns import Selection
+from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
 from ..sources.files import ForecastFiles
@@ -94,7 +94,7 @@ class Input(Frozen):
         if not self.searched or self.engine.name != "local":
             reason = OF_ENGINE if self.searched else DECLARED if self.selection.clustered else DECLINED
             return replace(self, dependence=DependenceSearch(reason=reason))
-        from ..sources.dependence import ROW, search_files
+        from ..sources.dependence import search_files
 
         search, files = search_files(found_files(self.names), self.selection, self.reading)
         made, found = replace(self, dependence=search, found=files), search.found

@@ -103,7 +103,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     text = "encoding of a text file, such as cp1252 (Windows), latin-1 or utf-16 (default: utf-8)"
     add("--encoding", default="utf-8", metavar="NAME", text=text)
     add("--sheet", metavar="NAME", text="the sheet to read of a spreadsheet that has several")
-    text = "read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names"
+    text = "read the files as csv, tsv, jsonl, parquet, arrow, npz, npy, pt or spreadsheet, whatever their names"
     add("--format", metavar="NAME", text=text)
     text = f"what the columns hold: probability (default), percent, logits or log-probs{CLASSES}"
     add.one_of("--scale", ("probability", "percent", "logits", "log-probs"), text)

@@ -18,6 +18,7 @@ from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
 from ..report.result import Figure, Naming, Result, document, picture_size
+from ..sources.readers import ARRAYS
 from ..sources.readers.formats import matching, with_folders
 from .terminal import drop_output, print_error, shows_colour
 
@@ -164,7 +165,7 @@ def _files_of_options(arguments: argparse.Namespace) -> Iterator[str]:
         value = getattr(arguments, option, None) or []
         for word in value if isinstance(value, list) else [value]:
             yield from (
-                name for name in _names_in(str(word)) if option in _FILE_OPTIONS or name.lower().endswith(".npy")
+                name for name in _names_in(str(word)) if option in _FILE_OPTIONS or name.lower().endswith(ARRAYS)
             )
 
 

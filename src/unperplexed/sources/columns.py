@@ -318,6 +318,8 @@ def _only_choice(
     found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
     other = "a hub's file: --hub" if "output_type" in file.names else "--samples, --quantiles or --distribution"
     numbers = f" (distributions of a number: {other})" if option == "prob" else ""
+    if file.shapes and option == "truth":
+        numbers = ", also a file of its own: --truth labels.npy"
     raise InputError(
         f"which column holds the {what}? Say so with --{option}{numbers}; {found}. Columns: {listed(file.names, 20)}."
     )

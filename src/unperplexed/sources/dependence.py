@@ -70,7 +70,7 @@ class _Gathered:
             if parts:
                 rows = SearchedRows.joined(parts)
                 at = np.searchsorted(forecasts.index, rows.number)  # among the rows that are wanted
-                number = batch.keys[ROW][at] if ROW in batch.keys else self._first + at
+                number = np.asarray(batch.keys[ROW])[at] if ROW in batch.keys else self._first + at
                 stretch = number // STRETCH if batch.stretch is None else self._stretches + batch.stretch[at]
                 self._keep(batch, rows._replace(number=number, sample=Sample(stretch, 1.0)), at)
         self._first += batch.forecasts[0].n_rows

@@ -287,7 +287,7 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
         Columns of the clusters: rows with the same values in all of them (for the part "shards"). Parts of a date are
         named as in ``by`` of `tally_files_by`, such as "day:iso-week".
     format : str, optional
-        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
+        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy", "pt" or "spreadsheet", whatever the files are called.
     separator : str, optional
         Between the fields of a text file. By default a comma; a tab for ``.tsv``; a semicolon with decimal commas.
     decimal_comma : bool, default False

@@ -145,6 +145,14 @@ class Source(Frozen):
 
 Opener = Callable[[Path, Options], Source]
 
+ARRAYS = (".npz", ".npy", ".pt", ".pth")
+"""Suffixes of files of arrays, of which one may be named as a column beside another."""
+
+
+def array_files(names: Sequence[str]) -> dict[str, Path]:
+    """Find the files of arrays among names of columns."""
+    return {name: path for name in names if (path := Path(name)).suffix.lower() in ARRAYS and path.is_file()}
+
 
 class Format(Frozen):
     """A file format. A module of this folder lists its formats in ``FORMATS``; its openers import heavy libraries."""

@@ -26,12 +26,15 @@ from ..._lib.errors import InputError
 from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold
 from ..._lib.signals import end_waiting
-from . import Batch, Batches, Format, Options, Source, Wanted
+from . import Batch, Batches, Format, Options, Source, Wanted, array_files
 from .text_streams import COMPRESSIONS, head
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
 _OPERATOR = re.compile(r"[<>]|\s(=|!=|in|is|like|between)\s", re.IGNORECASE)
+
+
+_PICKLES = (".pkl", ".pickle", ".p", ".joblib")
 
 
 @cache
@@ -168,8 +171,7 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
     if form is not None and form not in formats():
         raise InputError(f"--format {form}: known are {', '.join(formats())} (of output: --json -).")
     try:
-        beside = [Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()]
-        before = {each: _state(each) for each in (path, *beside)}
+        before = {each: _state(each) for each in (path, *array_files(options.mentioned).values())}
         if path.stat().st_size == 0:
             raise InputError("is empty." if file.copied else "the file is empty.")
         if form is None and file.copied:
@@ -325,6 +327,11 @@ def _format_of(path: Path) -> str:
     ranked = sorted((each.rank, suffix) for each in formats().values() for suffix in each.suffixes)
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
+    if path.suffix.lower() in _PICKLES:
+        raise InputError(
+            "a pickle can run code when it is read; refused. If you trust it, read it in Python and save its arrays:"
+            " numpy.savez('forecasts.npz', probs=..., labels=...), or its table as Parquet or CSV."
+        )
     if path.suffix.lower() == ".json":
         _refuse_result(path)
     raise InputError(
