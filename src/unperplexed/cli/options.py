@@ -286,7 +286,7 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     add("--as", dest="named", metavar="NAMES", text=text)
     add_report(command, f"write one HTML page of the forecasts before and after (cross-fitted){CLASSES}")
     text = "write the map (.json); with --apply the recalibrated forecasts (.parquet, .csv, .tsv or .jsonl)"
-    add_output(command, text, required=True)
+    add_map_output(command, text, required=True)
 
 
 def add_among(command: argparse.ArgumentParser, more: str = "") -> None:
@@ -400,6 +400,12 @@ def add_plot(command: argparse.ArgumentParser, text: str = "write the chart (.sv
 def add_report(command: argparse.ArgumentParser, text: str = "write one HTML page with everything") -> None:
     """Add the report to write."""
     About("work", command).path("--report", text=text)
+
+
+def add_map_output(command: argparse.ArgumentParser, text: str, required: bool = False) -> None:
+    """Add the map that a command makes, which replaces another only on demand."""
+    add_output(command, text, required)
+    About("work", command).switch("--force", "let -o replace another map")
 
 
 def add_output(command: argparse.ArgumentParser, text: str, required: bool = False) -> None:

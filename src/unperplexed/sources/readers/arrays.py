@@ -133,7 +133,7 @@ def _arrays(path: Path, suffix: str) -> dict[str, _Array]:
 def _only(path: Path) -> _Array:
     """Read the one array of a file."""
     arrays = _arrays(path, path.suffix.lower())
-    if len(arrays) > 1:
+    if len(arrays) != 1:
         names = listed([*arrays])
         raise InputError(f"{path}: holds {len(arrays)} arrays ({names}), but a column is one. Name another.")
     [array] = arrays.values()
