@@ -132,8 +132,8 @@ def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
             f" FILE --apply fit.json -o {output}."
         )
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
-    of_kinds = arguments.command == "lm" or getattr(arguments, "hub", None)  # folders with files of several kinds
-    read = (matching if of_kinds else with_folders)(getattr(arguments, "files", []))
+    several_kinds = getattr(arguments, "command", "") == "lm" or getattr(arguments, "hub", None)  # in their folders
+    read = (matching if several_kinds else with_folders)(getattr(arguments, "files", []))
     places = [os.path.realpath(path) for path in (*map(str, outputs), *read)]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")

@@ -243,7 +243,7 @@ class _FileRows:
                 for chunk, of_chunk in self._split(name, batch, keys, origin + rows.first_row):
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
                     yield chunk
-                line, after = line + rows.n_rows, origin + int(rows.index[-1]) + 1
+                line, after = line + rows.n_rows, max(after, origin + int(rows.index.max(initial=-1)) + 1)
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
         for name, column in wanted.items():
