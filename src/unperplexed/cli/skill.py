@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .._lib.errors import InputError
-from ..comparison.files import PairingOptions, compared_files, named_files
+from ..comparison.files import PairingOptions, compared_files, named_files, unnamed
 from ..pairing.skill import BASE_RATE, SkillSettings, skill_rules, skilled
 from ..pairing.skill_result import Skill
 from .comparing import recalibrating
@@ -36,7 +36,7 @@ def skill(arguments: argparse.Namespace) -> None:
         outputs.write(of_numbers.to_json, partial(outputs.text, of_numbers), outputs.page(of_numbers))
         return
     files = _named_by_column(named_files(a.files), a)
-    a.files = [path for paths in files.values() for path in paths]
+    a.files = [*map(unnamed, a.files)]
     outputs = Outputs(a)
     options = _pairing_options(a, files)
     found = _skill_of(a, Input.of(a), files, options, a.metric, a.apply)

@@ -125,13 +125,18 @@ class PairingOptions(Frozen):
         return bool(self.rivals or self.forecaster)
 
 
+def unnamed(text: str) -> str:
+    """Take the forecaster's name off NAME=PATTERN."""
+    name, sign, pattern = text.partition("=")
+    return pattern if sign and "/" not in name and not Path(text).exists() else text
+
+
 def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     """Files by the forecaster's name: NAME=PATTERN, or else each file by its own name."""
     given: list[tuple[str, list[str]]] = []
     for text in texts:
-        name, sign, pattern = text.partition("=")
-        if sign and "/" not in name and not Path(text).exists():
-            given.append((name, with_folders([pattern])))
+        if (pattern := unnamed(text)) != text:
+            given.append((text.partition("=")[0], with_folders([pattern])))
         elif Path(text).is_dir():
             given.append((Path(text).name, with_folders([text])))
         else:

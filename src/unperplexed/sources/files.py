@@ -267,9 +267,22 @@ class ForecastRows(Frozen):
             if plan.truth[0] in batch.raw:
                 own[OUTCOME] = batch.raw[plan.truth[0]]
             if prob:
-                refuse_text(prob[0].unreadable if PROB in self.plans.where.columns else None, batch.first_row)
                 own[PROB] = prob[0].rows(slice(None)).ravel()
             yield replace(batch, probabilities=prob, raw=own | batch.raw), [plan]
+
+    def _chosen(self, view: Batch) -> tuple[Ints | None, dict[str, Column], dict[str, Column]]:
+        """Find the wanted rows of a batch; give their places, None for all, their clusters and their keys."""
+        plans, places = self.plans, self.plans.where.places(view.raw)
+        refuse_text(view.unreadable, view.first_row, places)
+        if plans.paired and PROB in plans.where.columns:
+            refuse_text(view.probabilities[0].unreadable, view.first_row)
+        clusters, keys = (group_columns(view, each, self.quantiles, places) for each in (plans.clusters, plans.keys))
+        if plans.named is not None:
+            numbers = view.first_row + (np.arange(view.n_rows) if places is None else places)
+            refuse_empty(key_column(keys[plans.named], plans.named), plans.named, numbers)
+        if plans.found:
+            clusters = {name: pl.Series(each).cast(pl.String).fill_null("") for name, each in clusters.items()}
+        return places, clusters, keys
 
     def batches(
         self,
@@ -308,22 +321,10 @@ class ForecastRows(Frozen):
                 report(rows, behind[at] + shares[at] * batch.position)
                 for view, forecasts in self._views(batch, rows - batch.n_rows):
                     with named(part.name):
-                        places = self.plans.where.places(view.raw)
-                        refuse_text(view.unreadable, view.first_row, places)
-                        clusters, keys = (
-                            group_columns(view, columns, self.quantiles, places)
-                            for columns in (self.plans.clusters, self.plans.keys)
-                        )
-                        if (name := self.plans.named) is not None:
-                            numbers = view.first_row + (np.arange(view.n_rows) if places is None else places)
-                            refuse_empty(key_column(keys[name], name), name, numbers)
+                        places, clusters, keys = self._chosen(view)
                     if places is not None and not places.size:
                         continue
                     size = view.n_rows if places is None else places.size
-                    if self.plans.found:
-                        clusters = {
-                            name: pl.Series(values).cast(pl.String).fill_null("") for name, values in clusters.items()
-                        }
                     if self.plans.block is not None:
                         number = np.arange(wanted_rows, wanted_rows + size)
                         if self.plans.paired:
