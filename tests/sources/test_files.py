@@ -35,10 +35,12 @@ def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in ("scale", "invalid") if key in settings}
     said = []
     reading = FileReading(**settings, options=options)
-    (batch,) = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), reading, say=said.append)
-    for forecasts in batch.forecasts:
+    batches = [*ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), reading, say=said.append)]
+    assert len(batches) == max(1, len(pairs))
+    found = [forecasts for batch in batches for forecasts in batch.forecasts]
+    for forecasts in found:
         list(forecasts.blocks())
-    return batch.forecasts, said
+    return found, said
 
 
 def correct(*arguments, **settings):

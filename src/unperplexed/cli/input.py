@@ -20,7 +20,7 @@ from ..sources.file_reading import FileReading
 from ..sources.files import ForecastFiles
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
-from ..sources.readers.formats import File, found_files, open_source, with_folders
+from ..sources.readers.formats import File, found_files, matching, open_source, with_folders
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
@@ -66,6 +66,8 @@ class Input(Frozen):
     """Whether dependence is looked for: nothing is said of clusters."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found, once the files were searched."""
+    hub: bool = False
+    """Whether folders are those of a hub, with files of several kinds."""
     found: Sequence[File] | ForecastFiles = ()
     """The files, once they were searched: a copy of what can be read only once is kept, and what is known of them."""
 
@@ -85,6 +87,7 @@ class Input(Frozen):
             next((a.given[name] for name in _READING if name in a.given), ""),
             getattr(a, "mixed", False),
             getattr(a, "searched", False),
+            hub=bool(getattr(a, "hub", ())),
         )
 
     def settled(self) -> Input:
@@ -122,7 +125,7 @@ class Input(Frozen):
     @cached_property
     def names(self) -> list[str]:
         """Names of the files."""
-        return with_folders(self.files)
+        return matching(self.files) if self.hub else with_folders(self.files)
 
     @cached_property
     def tallies(self) -> list[str]:
