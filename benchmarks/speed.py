@@ -229,7 +229,7 @@ def contests(folder: Path) -> Iterator[Contest]:
     yield Contest(
         "`recalibrate`, 20,000 x 100",
         START,
-        command("recalibrate", hundred, *classes, "-o", folder / "map.json"),
+        command("recalibrate", hundred, *classes, "-o", folder / "hundred-map.json"),
         starting,
         7,
     )

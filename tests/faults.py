@@ -29,10 +29,10 @@ COMMANDS = {
     "tally": f"tally {_ROWS} -o a.tally",
     "tally of tallies": "tally t.tally t2.tally -o a.tally",
     "tally shown": "tally t.tally --json a.json",
-    "recalibrate": f"recalibrate {_ROWS} --method bias -o a.json --json b.json",
+    "recalibrate": f"recalibrate {_ROWS} --method bias -o a.json --force --json b.json",
     "recalibrate --apply": "recalibrate f.csv --prob p --apply m.json -o a.csv",
     "recalibrate --apply, Parquet": "recalibrate f.csv --prob p --apply m.json -o a.parquet",
-    "pool": "pool f.csv --truth y --forecaster a=p b=q --method linear:equal -o a.json --json b.json",
+    "pool": "pool f.csv --truth y --forecaster a=p b=q --method linear:equal -o a.json --force --json b.json",
     "pool --apply": "pool f.csv --forecaster a=p b=q --apply pool.json -o a.csv",
 }
 """Command lines; inputs are `f.csv`, `t.tally`, `t2.tally`, `m.json` and `pool.json`, and all else is written."""

@@ -224,7 +224,7 @@ def test_many_labels_are_named_once_and_kept_in_a_file_that_later_commands_name(
     labels = ["--labels", *(f"class {column[1:]}" for column in columns)]
     assert main(["assess", "f.csv", "--truth", "y", "--prob", "c*", *labels, "--resamples", "0"]) == 0
     commands, _ = printed_commands(capsys.readouterr().out)
-    assert [command[-1] for command in commands] == ["map.json", "recalibrated.csv"]
+    assert [command[-1] for command in commands] == ["f-map.json", "recalibrated.csv"]
     assert [command.count("class 7") for command in commands] == [1, 0]
     words = [f"{label}={column}" for label, column in zip(labels[1:], columns, strict=True)]
     assert main(["assess", "f.csv", "--truth", "y", "--prob", *words, "--resamples", "0"]) == 0

@@ -44,7 +44,7 @@ QUICK = (*WITHIN, *LOGARITHMIC)  # its fit takes a tenth of the time of the defa
 
 
 def fitted(*arguments):
-    assert main(["pool", *arguments, *COLUMNS, "-o", "pool.json", "-q"]) == 0
+    assert main(["pool", *arguments, *COLUMNS, "-o", "pool.json", "--force", "-q"]) == 0
     return Pool.load("pool.json")
 
 

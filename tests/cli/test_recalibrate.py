@@ -53,7 +53,7 @@ def printed(capsys, *arguments, code=0):
 
 
 def fitted(*options):
-    assert run("recalibrate", "fit.csv", *COLUMNS, "-o", "map.json", *options) == 0
+    assert run("recalibrate", "fit.csv", *COLUMNS, "-o", "map.json", "--force", *options) == 0
     return Recalibrator.load("map.json")
 
 
@@ -404,7 +404,7 @@ def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp
     out = unfolded(printed(capsys, "assess", *asked, "--resamples", "0"))
     [command] = [line for line in out.splitlines() if "--by" in line and "recalibrate" in line]
     assert run(*shlex.split(command)[1:], "-q") == 0
-    loaded = GroupRecalibrator.load("map.json")
+    loaded = GroupRecalibrator.load("p-map.json")
     assert loaded.by_ == ("the site",)
     assert not loaded.one_map
 
@@ -518,3 +518,37 @@ def test_the_command_that_applies_a_map_leaves_out_what_the_map_keeps(tmp_path, 
     for command in (fit, apply):
         assert main(shlex.split(command)) == 0
     assert len(Path("recalibrated.csv").read_text().splitlines()) == 3
+
+
+def test_another_map_is_replaced_on_demand_only(files, capsys):
+    fit = ("recalibrate", "fit.csv", *COLUMNS, "-o", "map.json", "-q", "--method")
+    assert run(*fit, "bias") == 0
+    before = Path("map.json").read_bytes()
+    assert run(*fit, "bias") == 0  # the same again
+    err = printed(capsys, *fit, "temperature", code=2)
+    assert err.startswith("unperplexed: map.json: is another file already, perhaps a map in use. Name a new file, or")
+    assert Path("map.json").read_bytes() == before
+    assert run(*fit, "temperature", "--force") == 0
+    assert Recalibrator.load("map.json").method_ == "temperature"
+    err = printed(capsys, "recalibrate", "new.csv", "--apply", "map.json", "--force", "-o", "o.csv", code=2)
+    assert "--force is for the fit of a map" in err
+
+
+def test_commands_to_copy_name_new_files_after_the_data(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    z = rng.normal(0, 2, 400)
+    frame = pl.DataFrame(
+        {"y": (rng.uniform(size=400) < 1 / (1 + np.exp(-z / 2))).astype(int), "p": 1 / (1 + np.exp(-z))}
+    )
+    frame.write_csv("Our rain.csv")
+    words, maps = ["assess", "Our rain.csv", "--truth", "y", "--prob", "p", "--resamples", "0"], []
+    for apply in ([], ["--apply", "Our-rain-map.json"]):
+        if apply:
+            frame.with_columns(pl.col("p").sqrt()).write_csv("Our rain.csv")
+        out = unfolded(printed(capsys, *words, *apply))
+        lines = [shlex.split(line)[1:] for line in out.splitlines() if "unperplexed recalibrate" in line]
+        assert all(run(*line[:1], *(each.replace("NEW", "Our rain") for each in line[1:]), "-q") == 0 for line in lines)
+        maps.append([line[-1] for line in lines])
+    first, second = ["Our-rain-map.json", "recalibrated.csv"], ["Our-rain-map-2.json", "recalibrated-2.csv"]
+    assert maps == [first, second]

@@ -162,8 +162,14 @@ def test_brackets_in_pairs(capsys):
     out = capsys.readouterr().out
     assert out == assess(*brackets(), clusters=None).to_text(name="tennis_men.csv") + "\n"
     assert "7,168 forecasts" in out
-    assert run("assess", DATA / "fte_brackets/tennis_men.csv", "--pair", *pairs) == 0
+    by_pattern = [DATA / "fte_brackets/tennis_men.csv", "--pair", "*=*_outcome"]
+    assert run("assess", *by_pattern) == 0
     assert "err alike" in capsys.readouterr().out
+    assert run("assess", *by_pattern, "--where", "prob > 0 and prob < 1", "--by", "pair") == 0
+    out = capsys.readouterr().out
+    assert "1,475 forecasts" in out
+    assert "7 groups by pair" in out
+    assert re.search("all rows +1,475 +0.788", out)
 
 
 def test_world_cup_with_one_hot_outcomes(capsys):

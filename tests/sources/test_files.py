@@ -35,10 +35,12 @@ def read(path, truth=(), prob=(), pairs=(), weight=None, **settings):
     options = {key: settings.pop(key) for key in ("scale", "invalid") if key in settings}
     said = []
     reading = FileReading(**settings, options=options)
-    (batch,) = ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), reading, say=said.append)
-    for forecasts in batch.forecasts:
+    batches = [*ForecastFiles([str(path)], Selection(truth, prob, pairs, weight), reading, say=said.append)]
+    assert len(batches) == max(1, len(pairs))
+    found = [forecasts for batch in batches for forecasts in batch.forecasts]
+    for forecasts in found:
         list(forecasts.blocks())
-    return batch.forecasts, said
+    return found, said
 
 
 def correct(*arguments, **settings):
@@ -283,7 +285,7 @@ BAD = {
     "text as NPZ": (as_file("z.npz", "what,chance\n"), "not a readable NPZ file"),
     "text in NPZ": (text_in_zip, "not a readable NPZ file"),
     "pickled objects": (pickled, "pickled Python objects.*refused"),
-    "directory": (directory, "is a directory"),
+    "directory": (directory, "no file in this folder"),
     "unknown format": (as_file("x.sas7bdat", "a"), "cannot tell the format from '.sas7bdat'"),
     "no suffix": (as_file("x", "a"), "cannot tell the format"),
     "no such file": (

@@ -639,7 +639,7 @@ def test_a_quote_never_closed_is_named_before_it_takes_in_the_file(tmp_path, tin
 def test_formats_by_name(tmp_path, rows):
     path = written(wide_frame, "write_csv")(tmp_path / "f.dat", rows)
     assert tally([path], Selection(["y"], WIDE), FileReading(format="csv")).n_rows == N
-    assert "known are csv, tsv, jsonl, parquet, arrow, npz, npy, spreadsheet" in first_error(
+    assert "known are csv, tsv, jsonl, parquet, arrow, npz, npy, pt, spreadsheet" in first_error(
         [path], Selection(["y"], WIDE), FileReading(format="xml")
     )
     assert "--format" in first_error([path], Selection(["y"], WIDE))

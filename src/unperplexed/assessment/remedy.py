@@ -47,6 +47,8 @@ class Commands(Frozen):
     """What the columns hold."""
     columns: ColumnNames | None = None
     """What names their columns; None where none are named."""
+    made: str = "map.json"
+    """File of the map."""
 
     def naming(self, labels: Sequence[Label | None], right: Sequence[Label | None]) -> str:
         """Give the command that names the columns rightly; "" for none."""
@@ -55,12 +57,16 @@ class Commands(Frozen):
     @property
     def text(self) -> str:
         """Both, each in a line."""
-        return f"{self.fit} -o map.json\n{self.apply}".rstrip()
+        return self._made()
+
+    def _made(self, option: str = "", where: str = "") -> str:
+        """Give both with another option of the fit, or a condition on rows in both."""
+        return f"{self.fit}{option}{where} -o {shell_word(self.made)}\n{self.apply}{where}".rstrip()
 
     def of_rows(self, condition: str) -> str:
         """Give both for the rows that meet an SQL condition; "" without a condition, or a command to apply."""
         where = f" --where {shell_word(condition)}"
-        return f"{self.fit}{where} -o map.json\n{self.apply}{where}" if condition and self.apply else ""
+        return self._made(where=where) if condition and self.apply else ""
 
     def of_groups(self, by: Sequence[str]) -> str:
         """Give both for a map of each group; "" for groups that depend on all rows, such as tenths of a column."""
@@ -68,7 +74,7 @@ class Commands(Frozen):
 
         if any(derived(name).needs_all for name in by):
             return ""
-        return f"{self.fit} --by {command_line(by)} -o map.json\n{self.apply}".rstrip()
+        return self._made(f" --by {command_line(by)}")
 
 
 class PythonLine(Frozen):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._lib.formatting import command_line
 from ..assessment.column_names import ColumnNames
 from ..assessment.remedy import Commands
+from ..sources.readers.formats import with_folders
 from .options import PREDICTIVE
 from .outputs import TALLY
 from .reading import KEPT
@@ -26,7 +27,19 @@ _NOT_APPLIED = ("truth", "pair", "weight", "clusters", "ignore_label")
 def remedy_command(arguments: argparse.Namespace) -> Commands:
     """Give the commands that fit a map to the same files, and apply it to others."""
     fit = ["unperplexed", "recalibrate", *arguments.files, *_reading(arguments)[0]]
-    return Commands(command_line(fit), apply_command(arguments), arguments.scale, column_names(arguments, "assess"))
+    made, columns = new_map(arguments), column_names(arguments, "assess")
+    return Commands(command_line(fit), apply_command(arguments, made), arguments.scale, columns, made)
+
+
+def new_map(arguments: argparse.Namespace) -> str:
+    """Name a file for a map after the data, which replaces none."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "-", Path(arguments.files[0]).name.partition(".")[0]).strip("-")
+    return _new_file(f"{stem}-map" if stem else "map", ".json")
+
+
+def _new_file(stem: str, suffix: str) -> str:
+    names = (f"{stem}{number}{suffix}" for number in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(name for name in names if not Path(name).exists())
 
 
 def distribution_command(arguments: argparse.Namespace) -> str:
@@ -46,7 +59,7 @@ def distribution_command(arguments: argparse.Namespace) -> str:
             *words,
             *_options(arguments),
             "-o",
-            "map.json",
+            new_map(arguments),
         ]
     )
 
@@ -61,18 +74,24 @@ def column_names(arguments: argparse.Namespace, command: str) -> ColumnNames | N
     return ColumnNames(tuple(words), tuple(a.prob or ()) if unnamed else (), bool(a.labels))
 
 
-def apply_command(arguments: argparse.Namespace, made: Path = Path("map.json")) -> str:
+def apply_command(arguments: argparse.Namespace, made: str) -> str:
     """Give the command that applies a map to other rows; "" for several forecasts a row."""
     if arguments.pair:
         return ""
-    suffix = Path(arguments.files[0]).suffix
+    suffix = _suffix(arguments)
     new = f"NEW{suffix if suffix and suffix != TALLY else '.csv'}"
     kept = () if suffix == TALLY else KEPT
     reading = _reading(arguments, (*_NOT_APPLIED, *kept))[1]
     if suffix == TALLY and not arguments.prob:  # whose map has no column
         reading += ["--prob", "COLUMN"]
-    words = ["unperplexed", "recalibrate", "--apply", str(made), new, *reading]
+    words = ["unperplexed", "recalibrate", "--apply", made, new, *reading]
     return command_line([*words, "-o", _recalibrated_file(arguments)])
+
+
+def _suffix(arguments: argparse.Namespace) -> str:
+    """Give that of the first file."""
+    first = arguments.files[0]
+    return Path(with_folders([first])[0] if Path(first).is_dir() else first).suffix
 
 
 _READING = "reading.toml"
@@ -92,8 +111,8 @@ def _reading(arguments: argparse.Namespace, without: tuple[str, ...] = ()) -> tu
 
 def _recalibrated_file(arguments: argparse.Namespace) -> str:
     """Name the file of the recalibrated probabilities: in the format of the forecasts if it can be written."""
-    suffix = Path(arguments.files[0]).suffix
-    return f"recalibrated{suffix if suffix in {'.parquet', '.csv', '.tsv', '.jsonl'} else '.parquet'}"
+    suffix = _suffix(arguments)
+    return _new_file("recalibrated", suffix if suffix in {".parquet", ".csv", ".tsv", ".jsonl"} else ".parquet")
 
 
 def decision_commands(arguments: argparse.Namespace) -> str:
@@ -123,7 +142,7 @@ def comparison_commands(arguments: argparse.Namespace, files: Mapping[str, Seque
     rivals = dict(text.split("=", 1) for text in a.forecast)
     fit, later, maps, new = {}, {}, {}, []
     for name, paths in files.items():
-        maps[name] = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}.json"
+        maps[name] = _new_file(re.sub(r"[^A-Za-z0-9_.-]+", "-", name), ".json")
         named = ["--prob", *rivals[name].split(",")] if rivals else []
         fit[name], later[name] = (
             command_line(["unperplexed", "recalibrate", *(a.files if rivals else paths), *reading, *named])

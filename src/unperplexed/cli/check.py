@@ -16,7 +16,7 @@ from ..assessment.flat import NamedMetric
 from ..assessment.result import Assessment
 from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
-from ..sources.readers.formats import matching, place_of
+from ..sources.readers.formats import place_of, with_folders
 from .assessing import Asked, assessment_of, with_asked
 from .input import Input
 from .options import first_given, predicts_numbers
@@ -50,7 +50,7 @@ def check(arguments: argparse.Namespace) -> int:
         raise InputError("--on: pairs rows with earlier forecasts; name their file with --earlier.")
     if not a.earlier and any(each.name.startswith("change.") for each in parsed):
         raise InputError("--require: a change compares FILE with earlier forecasts; name their file with --earlier.")
-    if a.earlier and {*map(place_of, matching(a.files))} & {*map(place_of, matching([a.earlier]))}:
+    if a.earlier and {*map(place_of, with_folders(a.files))} & {*map(place_of, with_folders([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
     a.metric = scoring_rules(parsed, of_classes=not numbers)
     assessed, changes, against = (_of_numbers(a), {}, "") if numbers else _of_classes(a, parsed)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from .._lib.errors import InputError
 from ..comparison.compare import ComparisonSettings, compared
-from ..comparison.files import compared_files, named_files
+from ..comparison.files import compared_files, named_files, unnamed
 from ..comparison.result import Comparison
 from ..comparison.sequential import SequentialComparison, SequentialSettings, compared_sequentially
 from ..pairing.rows import Chunks, Pair
@@ -40,7 +40,7 @@ def compare(arguments: argparse.Namespace) -> None:
         Outputs(arguments).show(comparison_of_distributions(arguments))
         return
     a, files = arguments, named_files(arguments.files)
-    a.files = [path for paths in files.values() for path in paths]
+    a.files = [*map(unnamed, a.files)]
     outputs = Outputs(a)
     climatology = () if a.reference is None else reference_of(a.reference)[1]
     searched = a.searched and not a.anytime

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -13,13 +14,13 @@ from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts
-from ..sources.columns import Selection
+from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
 from ..sources.files import ForecastFiles
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
-from ..sources.readers.formats import File, found_files, matching, open_source
+from ..sources.readers.formats import File, found_files, matching, open_source, with_folders
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
@@ -65,6 +66,8 @@ class Input(Frozen):
     """Whether dependence is looked for: nothing is said of clusters."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found, once the files were searched."""
+    hub: bool = False
+    """Whether folders are those of a hub, with files of several kinds."""
     found: Sequence[File] | ForecastFiles = ()
     """The files, once they were searched: a copy of what can be read only once is kept, and what is known of them."""
 
@@ -84,6 +87,7 @@ class Input(Frozen):
             next((a.given[name] for name in _READING if name in a.given), ""),
             getattr(a, "mixed", False),
             getattr(a, "searched", False),
+            hub=bool(getattr(a, "hub", ())),
         )
 
     def settled(self) -> Input:
@@ -93,7 +97,7 @@ class Input(Frozen):
         if not self.searched or self.engine.name != "local":
             reason = OF_ENGINE if self.searched else DECLARED if self.selection.clustered else DECLINED
             return replace(self, dependence=DependenceSearch(reason=reason))
-        from ..sources.dependence import ROW, search_files
+        from ..sources.dependence import search_files
 
         search, files = search_files(found_files(self.names), self.selection, self.reading)
         made, found = replace(self, dependence=search, found=files), search.found
@@ -121,7 +125,7 @@ class Input(Frozen):
     @cached_property
     def names(self) -> list[str]:
         """Names of the files."""
-        return matching(self.files)
+        return matching(self.files) if self.hub else with_folders(self.files)
 
     @cached_property
     def tallies(self) -> list[str]:
@@ -164,7 +168,8 @@ class Input(Frozen):
     def refuse_outcomes(self, remedy: str) -> None:
         """Refuse groups of one outcome: no forecasts are calibrated there, so slope, cost and maps mean nothing."""
         for name in self.selection.keys:
-            if name in self.selection.truth or any(pair.endswith(f"={name}") for pair in self.selection.pairs):
+            outcomes = [*self.selection.truth, *(pair.rpartition("=")[2] for pair in self.selection.pairs)]
+            if any(fnmatchcase(name, outcome) for outcome in outcomes):
                 raise InputError(
                     f"--by: column {name!r} holds the outcomes. Among rows of one outcome even the best forecasts look"
                     f" miscalibrated; {remedy}"
@@ -245,8 +250,8 @@ class Input(Frozen):
     ) -> Result:
         """Count files; what the options do not say of it, defaults do."""
         pairs = self.selection.pairs
-        if len(pairs) > 1 and not self.selection.clustered:
-            self.say(f"the {len(pairs)} forecasts of a row are taken to be independent; --clusters names clusters")
+        if (len(pairs) > 1 or any("*" in pair for pair in pairs)) and not self.selection.clustered:
+            self.say("the forecasts of a row are taken to be independent; --clusters names clusters")
         counting = counter(**{**defaults, **self.counting})
         return counted_files(
             self.found or names, self.selection, self.reading, counting, self.say, self.progress, self.engine, change
@@ -299,6 +304,7 @@ def _selection(a: argparse.Namespace) -> Selection:
         getattr(a, "cluster_columns", ()) if of_rows else (),
         getattr(a, "by", ()) if of_rows else (),
         where=RowFilter((getattr(a, "where", None) or "") if of_rows else ""),
+        named=getattr(a, "named", None) if a.command == "assess" else None,
         outcomes=not getattr(a, "drift", False),
     )
 

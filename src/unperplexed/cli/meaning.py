@@ -81,6 +81,13 @@ def _read_forecasters(a: argparse.Namespace) -> None:
             " column that names the forecaster of each row."
         )
     a.forecast, a.forecaster = named, columns[0] if columns else None
+    if a.command == "assess":
+        if named:
+            raise InputError(
+                f"--forecaster {named[0]}: assess takes the column that names the forecaster of each row. Name the"
+                " columns of one forecaster with --prob; for several take compare."
+            )
+        a.named, a.forecaster, a.by = a.forecaster, None, [*columns, *a.by]
 
 
 def _read_lag(a: argparse.Namespace) -> None:

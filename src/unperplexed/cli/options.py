@@ -79,14 +79,17 @@ def _other_estimators() -> Iterable[str]:
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
     add = About("rows", command)
-    more = " or tally; several; - for standard input" if pairs else "; NAME=FILE names its forecaster"
-    text = f"CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, spreadsheet{more}"
+    more = " or tally; several; a folder; - for standard input" if pairs else "; NAME=FILE names its forecaster"
+    text = f"CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, PyTorch, spreadsheet{more}"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
     add.many("--truth", "COLUMN", "the outcome's column; several are one-hot columns")
     text = "probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns"
     add.many("--prob", "COLUMN", text)
     if pairs:
-        text = f"columns of a binary forecast and its outcome; several pairs for several forecasts a row{CLASSES}"
+        text = (
+            "columns of a binary forecast and its outcome; '*=*_outcome': all such pairs of a row, with --by pair and"
+            f" --where 'prob < 1 and outcome = 0' of each pair{CLASSES}"
+        )
         add.many("--pair", "PROB=OUTCOME", text)
     else:
         command.set_defaults(pair=[])
@@ -103,7 +106,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     text = "encoding of a text file, such as cp1252 (Windows), latin-1 or utf-16 (default: utf-8)"
     add("--encoding", default="utf-8", metavar="NAME", text=text)
     add("--sheet", metavar="NAME", text="the sheet to read of a spreadsheet that has several")
-    text = "read the files as csv, tsv, jsonl, parquet, arrow, npz, npy or spreadsheet, whatever their names"
+    text = "read the files as csv, tsv, jsonl, parquet, arrow, npz, npy, pt or spreadsheet, whatever their names"
     add("--format", metavar="NAME", text=text)
     text = f"what the columns hold: probability (default), percent, logits or log-probs{CLASSES}"
     add.one_of("--scale", ("probability", "percent", "logits", "log-probs"), text)
@@ -286,7 +289,7 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
     add("--as", dest="named", metavar="NAMES", text=text)
     add_report(command, f"write one HTML page of the forecasts before and after (cross-fitted){CLASSES}")
     text = "write the map (.json); with --apply the recalibrated forecasts (.parquet, .csv, .tsv or .jsonl)"
-    add_output(command, text, required=True)
+    add_map_output(command, text, required=True)
 
 
 def add_among(command: argparse.ArgumentParser, more: str = "") -> None:
@@ -326,6 +329,8 @@ def add_shown(command: argparse.ArgumentParser) -> None:
         "the classes have an order: assess them as a distribution, and each threshold as an event; with --hub the pmf"
     )
     About("forecast", command).switch("--ordered", text)
+    text = "the column of a long table that names the forecaster of each row: assess each of them"
+    About("rows", command).many("--forecaster", "COLUMN", text)
     add_by(command)
     add_among(command)
     # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.
@@ -398,6 +403,12 @@ def add_plot(command: argparse.ArgumentParser, text: str = "write the chart (.sv
 def add_report(command: argparse.ArgumentParser, text: str = "write one HTML page with everything") -> None:
     """Add the report to write."""
     About("work", command).path("--report", text=text)
+
+
+def add_map_output(command: argparse.ArgumentParser, text: str, required: bool = False) -> None:
+    """Add the map that a command makes, which replaces another only on demand."""
+    add_output(command, text, required)
+    About("work", command).switch("--force", "let -o replace another map")
 
 
 def add_output(command: argparse.ArgumentParser, text: str, required: bool = False) -> None:

@@ -18,7 +18,8 @@ from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
 from ..report.result import Figure, Naming, Result, document, picture_size
-from ..sources.readers.formats import matching
+from ..sources.readers import ARRAYS
+from ..sources.readers.formats import matching, with_folders
 from .terminal import drop_output, print_error, shows_colour
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -132,7 +133,9 @@ def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
             f" FILE --apply fit.json -o {output}."
         )
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
-    places = [os.path.realpath(path) for path in (*map(str, outputs), *matching(getattr(arguments, "files", [])))]
+    several_kinds = getattr(arguments, "command", "") == "lm" or getattr(arguments, "hub", None)  # in their folders
+    read = (matching if several_kinds else with_folders)(getattr(arguments, "files", []))
+    places = [os.path.realpath(path) for path in (*map(str, outputs), *read)]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
     named_files = filter(os.path.exists, _files_of_options(arguments))  # other words may be anything
@@ -163,7 +166,7 @@ def _files_of_options(arguments: argparse.Namespace) -> Iterator[str]:
         value = getattr(arguments, option, None) or []
         for word in value if isinstance(value, list) else [value]:
             yield from (
-                name for name in _names_in(str(word)) if option in _FILE_OPTIONS or name.lower().endswith(".npy")
+                name for name in _names_in(str(word)) if option in _FILE_OPTIONS or name.lower().endswith(ARRAYS)
             )
 
 

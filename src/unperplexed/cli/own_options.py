@@ -164,7 +164,7 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     options.add_report(command)
     text = "write the pool (.json); with --apply the rows with pooled probabilities (.parquet, .csv, .tsv or .jsonl)"
-    options.add_output(command, text, required=True)
+    options.add_map_output(command, text, required=True)
 
 
 def add_skill(command: argparse.ArgumentParser) -> None:
@@ -198,4 +198,4 @@ def add_where(command: argparse.ArgumentParser) -> None:
     options.add_json(command)
     options.add_plot(command)
     options.add_report(command)
-    options.add_output(command, "write what corrects the groups (.json), which recalibrate applies")
+    options.add_map_output(command, "write what corrects the groups (.json), which recalibrate applies")

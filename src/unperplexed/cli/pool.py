@@ -37,7 +37,7 @@ from .skill import pairing_options
 
 _FITTING = (
     *("truth", "weight", "clusters", "on", "common", "where", "method", "folds", "seed", "ignore_label"),
-    *("json", "report"),
+    *("json", "report", "force"),
 )
 """Options of a fit."""
 

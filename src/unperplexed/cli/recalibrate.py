@@ -34,7 +34,7 @@ from .options import PREDICTIVE, first_given, predicts_numbers
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
-_FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report")
+_FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report", "force")
 """Options of a fit."""
 
 _GROUPED: dict[Any, str] = {GroupRecalibrator: "by", FoundGroupRecalibrator: "among"}
@@ -74,7 +74,7 @@ def _fit(a: argparse.Namespace) -> None:
     if not rows.once:
         _say_permuted(a, rows, made.labels_)
     remaining = remaining_lines(made.gain_, made.baseline)
-    text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80)) for line in remaining)])
+    text = "\n\n".join([str(made), *("\n".join(textwrap.wrap(line, 80, break_on_hyphens=False)) for line in remaining)])
     written = {} if a.report is None else _report(a, rows, outputs, made)
     written[a.output] = saved_with_reading(a, made.to_dict())
     outputs.write(partial(json_text, made.to_dict()), lambda: text, written)
@@ -96,7 +96,10 @@ def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None
 
 def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
     """Give the file of a map or a pool, which keeps how its forecasts were read."""
-    return (json_text(made | {READING: kept_reading(a)}) + "\n").encode()
+    content = (json_text(made | {READING: kept_reading(a)}) + "\n").encode()
+    if not a.force and a.output.exists() and a.output.read_bytes() != content:
+        raise InputError(f"{a.output}: is another file already, perhaps a map in use. Name a new file, or add --force.")
+    return content
 
 
 def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
@@ -123,7 +126,7 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
         raise InputError(f"{rows.files[0]}: --report needs rows; name the file that the tally was counted from.")
     with rows:
         found = before_and_after(rows.chunks(), made)
-        return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, a.output))
+        return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, str(a.output)))
 
 
 def _apply(a: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .._lib.errors import InputError
-from ..comparison.files import PairingOptions, compared_files, named_files
+from ..comparison.files import PairingOptions, compared_files, named_files, unnamed
 from ..pairing.skill import BASE_RATE, SkillSettings, skill_rules, skilled
 from ..pairing.skill_result import Skill
 from .comparing import recalibrating
@@ -36,7 +36,7 @@ def skill(arguments: argparse.Namespace) -> None:
         outputs.write(of_numbers.to_json, partial(outputs.text, of_numbers), outputs.page(of_numbers))
         return
     files = _named_by_column(named_files(a.files), a)
-    a.files = [path for paths in files.values() for path in paths]
+    a.files = [*map(unnamed, a.files)]
     outputs = Outputs(a)
     options = _pairing_options(a, files)
     found = _skill_of(a, Input.of(a), files, options, a.metric, a.apply)
@@ -63,7 +63,7 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
             if rows.once
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
-    pairs = _pair_names(a.pair, True)
+    pairs = bool(a.pair)
     searched = a.searched and not pairs
     options = PairingOptions(
         in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1, searched=searched
@@ -113,24 +113,16 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
     """Find out how rows are paired; those of one forecaster are there in their own order."""
     alone = len(files) == 1 and not (a.on or a.forecast or a.forecaster)
     a.in_order = a.in_order or alone
-    pairs, searched = _pair_names(a.pair, alone), a.searched and not a.pair
-    return pairing_options(a, by=a.by, within=a.within, pairs=pairs, least=1, searched=searched)
+    if a.pair and not alone:
+        raise InputError("--pair: several binary forecasts a row are read from one forecaster's file; leave out --on.")
+    searched = a.searched and not a.pair
+    return pairing_options(a, by=a.by, within=a.within, pairs=bool(a.pair), least=1, searched=searched)
 
 
 def pairing_options(a: argparse.Namespace, **more: Any) -> PairingOptions:
     """Take from the command line how rows are paired, and more that not all commands ask."""
     of_forecasters = {"rivals": rivals_of(a.forecast), "forecaster": a.forecaster, "clusters": a.ways}
     return PairingOptions(a.on, a.in_order, a.common, **of_forecasters, where=a.where or "", **more)
-
-
-def _pair_names(pairs: Sequence[str], alone: bool) -> list[str]:
-    """Name binary forecasts of a row by their probability columns."""
-    if pairs and not alone:
-        raise InputError("--pair: several binary forecasts a row are read from one forecaster's file; leave out --on.")
-    names = [pair.partition("=")[0] for pair in pairs]
-    if len(set(names)) < len(names):
-        raise InputError("--pair: name each probability column once.")
-    return names
 
 
 def _beside(forecaster: str, prob: Sequence[str], reference: str) -> dict[str, list[str]]:

@@ -15,22 +15,24 @@ from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, listed, rows_text
 from .._lib.formatting import number_of
 from .._lib.progress import ahead, progress_bar
+from .._lib.typing import Bools
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
 from ..pairing.dependence import Dependent, dependent_rows
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
-from ..sources.columns import Selection
+from ..sources.columns import PAIR, Selection
+from ..sources.columns import ROW as ROW_OF_FILE
 from ..sources.derived_columns import derived
-from ..sources.file_reading import FileReading
+from ..sources.file_reading import FileReading, named
 from ..sources.files import ForecastBatch, ForecastFiles
 from ..sources.predictive import ReadDistributions
-from ..sources.readers.formats import matching
-from ..sources.row_filter import RowFilter, condition_column, key_column
+from ..sources.readers.formats import with_folders
+from ..sources.row_filter import RowFilter, condition_column, key_column, refuse_empty
 
 Result = TypeVar("Result")
 
 ROW, _FORECASTER, _CLUSTER, _WITHIN = "row", "forecaster", "cluster", "within"
-_LINE, _PAIR = "line", "pair"
+_LINE = "line"
 _BY, _CLIMATOLOGY, _WHERE = "by", "climatology", "where"
 """Names of columns beside those of an id, which are called "0", "1", ... whatever their names in the files."""
 
@@ -62,8 +64,8 @@ class PairingOptions(Frozen):
     """Columns that make a series: only rows of the same series, up to a lag apart in their order, are dependent."""
     searched: bool = False
     """Whether dependence is looked for in the further columns of the first file."""
-    pairs: Sequence[str] = ()
-    """Names of several binary forecasts a row: they are groups by themselves, and those of a row are a cluster."""
+    pairs: bool = False
+    """Whether a row has several binary forecasts: they are groups by themselves, and those of a row are a cluster."""
 
     def __post_init__(self) -> None:
         """Refuse what leaves it open, or says it twice."""
@@ -103,7 +105,8 @@ class PairingOptions(Frozen):
         columns = {
             f"{kind} {at}": derived(text).column for kind, texts in made.items() for at, text in enumerate(texts)
         }
-        named |= {name: column for name, column in columns.items() if not (self.pairs and column == _PAIR)}
+        named |= {name: column for name, column in columns.items() if not (self.pairs and column == PAIR)}
+        named |= {PAIR: PAIR, _LINE: ROW_OF_FILE} if self.pairs else {}
         return named | {f"{_WHERE} {at}": column for at, column in enumerate(self.filter.columns)}
 
     @property
@@ -122,29 +125,36 @@ class PairingOptions(Frozen):
         return bool(self.rivals or self.forecaster)
 
 
+def unnamed(text: str) -> str:
+    """Take the forecaster's name off NAME=PATTERN."""
+    name, sign, pattern = text.partition("=")
+    return pattern if sign and "/" not in name and not Path(text).exists() else text
+
+
 def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
     """Files by the forecaster's name: NAME=PATTERN, or else each file by its own name."""
     given: list[tuple[str, list[str]]] = []
     for text in texts:
-        name, sign, pattern = text.partition("=")
-        if sign and not Path(text).exists():
-            given.append((name, matching([pattern])))
+        if (pattern := unnamed(text)) != text:
+            given.append((text.partition("=")[0], with_folders([pattern])))
+        elif Path(text).is_dir():
+            given.append((Path(text).name, with_folders([text])))
         else:
-            given += [("", [path]) for path in matching([text])]
-    tallies = [path for path in matching([path for _, paths in given for path in paths]) if path.endswith(".tally")]
+            given += [("", [path]) for path in with_folders([text])]
+    tallies = [path for path in with_folders([path for _, paths in given for path in paths]) if path.endswith(".tally")]
     if tallies:
         raise InputError(
             f"{tallies[0]}: a tally has no rows left to pair; compare the files it was counted from. As samples of"
             " different rows, two tallies are compared by: unperplexed check NEW --earlier OLD."
         )
     short = [name or Path(paths[0].removesuffix(".gz")).stem for name, paths in given]
-    named: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for (name, paths), stem in zip(given, short, strict=True):
         own = name or (stem if short.count(stem) == 1 else paths[0])
-        if own in named:
+        if own in files:
             raise InputError(f"{own}: two forecasters of that name; give another with NAME=FILE.")
-        named[own] = paths
-    return named
+        files[own] = paths
+    return files
 
 
 def compared_files(
@@ -194,6 +204,8 @@ def compared_files(
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:
         raise InputError("a comparison takes two files, or --forecaster to tell forecasters in one apart.")
+    if options.pairs or options.forecaster:  # which rows have what: chosen as they are read
+        selection, options = replace(selection, where=options.filter), replace(options, where="")
     with progress_bar() if progress else nullcontext() as report:
         opened = {}
         for at, (name, paths) in enumerate(files.items()):
@@ -221,26 +233,30 @@ class _FileRows:
         """Read all files, each from its beginning."""
         self._keys, self._codes = {}, ColumnCodes(self._further)
         for name, files in self._files.items():
-            first, wanted = 0, self._options.keys_of_others if self._keys else self._options.keys
-            leading = not self._keys
+            line, after, wanted = 0, 0, self._options.keys_of_others if self._keys else self._options.keys
+            leading, source, origin = not self._keys, "", 0
             for batch in ahead(files):
                 if leading:
                     self._codes.add(batch.keys)
-                keys = self._key_frame(batch, wanted, first)
-                for chunk, of_chunk in self._split(name, batch, keys, first):
+                rows = batch.forecasts[0]
+                if self._options.pairs:  # of which each has the same rows
+                    origin = after - rows.first_row
+                elif batch.source != source:
+                    origin, source = after, batch.source
+                numbers = pl.DataFrame({ROW: origin + rows.index, _LINE: np.arange(line, line + rows.n_rows)})
+                keys = self._key_frame(batch, wanted, numbers)
+                for chunk, of_chunk in self._split(name, batch, keys, origin + rows.first_row):
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
                     yield chunk
-                first += keys.height
+                line, after = line + rows.n_rows, max(after, origin + int(rows.index.max(initial=-1)) + 1)
 
-    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], first: int) -> pl.DataFrame:
-        lines = np.arange(first, first + batch.forecasts[0].n_rows)
-        frame = pl.DataFrame({ROW: lines, _LINE: lines})
+    def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
         for name, column in wanted.items():
             read = condition_column if name.startswith(_WHERE) else key_column
             key = read(batch.keys[column], column)
-            if key.null_count() and not name.startswith(_WHERE):
-                rows = batch.first_row + key.is_null().arg_true().to_numpy()
-                raise InputError(f"{batch.source}: column {column!r} is empty in {rows_text(rows)}. Repair them.")
+            if not name.startswith(_WHERE):
+                with named(batch.source):
+                    refuse_empty(key, column, batch.forecasts[0].index)
             frame = frame.with_columns(key.alias(name))
         return frame
 
@@ -249,12 +265,7 @@ class _FileRows:
     ) -> Iterator[tuple[Chunk, pl.DataFrame]]:
         """Rows of each forecaster in a batch, which begins at a line, and what is needed of them."""
         options = self._options
-        if options.pairs:
-            for at, (pair, f) in enumerate(zip(options.pairs, batch.forecasts, strict=False)):
-                start = first * len(options.pairs) + at * keys.height
-                numbers = pl.Series(np.arange(start, start + keys.height))
-                yield Chunk(name, f, start), keys.with_columns(numbers.alias(ROW), pl.lit(pair).alias(_PAIR))
-        elif options.rivals:
+        if options.rivals:
             yield from ((Chunk(of, f, first), keys) for of, f in zip(options.rivals, batch.forecasts, strict=True))
         elif options.forecaster is None:
             yield Chunk(name, batch.forecasts[0], first), keys
@@ -269,18 +280,17 @@ class _FileRows:
         """Find the rows that belong together, in the order of the first forecaster's."""
         options, on = self._options, [str(at) for at in range(len(self._options.on))]
         keys = same_types({name: self._keys[name] for name in found})
+        first = next(iter(keys.values()))
+        conditions = {column: first[f"{_WHERE} {at}"] for at, column in enumerate(options.filter.columns)}
+        wanted = options.filter.rows(pl.DataFrame(conditions)) if conditions else np.ones(first.height, dtype=bool)
         if on:  # a row of the frame stands for a position of each forecaster
+            keys = _of_ids(keys, on, wanted)
             frame = joined_ids(keys, on, options.common)
             positions = {name: frame[f"{ROW} of {at}"].to_numpy() for at, name in enumerate(keys)}
         else:
             check_heights(keys)
-            frame = next(iter(keys.values()))
-            positions = {name: each[ROW].to_numpy() for name, each in keys.items()}
-        if options.where:
-            named = {column: frame[f"{_WHERE} {at}"] for at, column in enumerate(options.filter.columns)}
-            wanted = options.filter.rows(pl.DataFrame(named))
-            positions = {name: rows[wanted] for name, rows in positions.items()}
-            frame = frame.filter(pl.Series(wanted))
+            frame = first.filter(wanted)
+            positions = {name: each[ROW].to_numpy()[wanted] for name, each in keys.items()}
         ids = frame.select(on)
         return Pairing(
             positions,
@@ -294,12 +304,20 @@ class _FileRows:
         )
 
 
+def _of_ids(keys: Mapping[str, pl.DataFrame], on: Sequence[str], wanted: Bools) -> dict[str, pl.DataFrame]:
+    """Keep the wanted rows of the first forecaster, and of the others the rows without the ids of its other rows."""
+    (name, first), *others = keys.items()
+    kept = first.filter(wanted)
+    left = first.filter(~wanted).join(kept, on=on, how="anti")
+    return {name: kept} | {name: frame.join(left, on=on, how="anti", maintain_order="left") for name, frame in others}
+
+
 def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:
     """Groups of rows by columns, or by what is made of them; several forecasts a row are groups unasked."""
-    rows, pairs = frame[_LINE].to_numpy(), _PAIR in frame.columns
-    columns = {_PAIR: frame[_PAIR]} if pairs and (kind == _BY or _PAIR in texts) else {}
+    rows, pairs = frame[_LINE].to_numpy(), PAIR in frame.columns
+    columns = {PAIR: frame[PAIR]} if pairs and (kind == _BY or PAIR in texts) else {}
     for at, text in enumerate(texts):
-        if not (pairs and text == _PAIR):
+        if not (pairs and text == PAIR):
             columns[text] = derived(text).groups(frame[f"{kind} {at}"], rows)
     return row_keys(columns, frame.height) if columns else None
 
@@ -367,7 +385,7 @@ def _dependent(frame: pl.DataFrame) -> Dependent:
         return [name for name in frame.columns if name.startswith(f"{kind} ")]
 
     ways = [frame.select(columns) for way in range(len(frame.columns)) if (columns := columns_of(f"{_CLUSTER} {way}"))]
-    ways = ways or [frame.select(_LINE)] * (_PAIR in frame.columns)
+    ways = ways or [frame.select(_LINE)] * (PAIR in frame.columns)
     series = columns_of(_WITHIN)
     return dependent_rows(frame.height, ways or None, frame.select(series) if series else None)
 

@@ -35,7 +35,7 @@ class Selection(Frozen):
     prob: Sequence[str] = ()
     """Probability columns, each plain or as label=column; p_* stands for several."""
     pairs: Sequence[str] = ()
-    """Several binary forecasts a row, each as probability=outcome."""
+    """Several binary forecasts a row, each as probability=outcome; * in both stands for the same."""
     weight: str | None = None
     clusters: Sequence[str] = ()
     """Columns of the clusters, also as COLUMN:HOW: rows with the same values in all of them."""
@@ -43,6 +43,8 @@ class Selection(Frozen):
     """Columns to be given along with the forecasts: ids, or what rows are counted apart by, also as COLUMN:HOW."""
     rivals: Sequence[Sequence[str]] = ()
     """Instead of one forecast a row several of the same outcome: the probability columns of each."""
+    named: str | None = None
+    """One of the keys that may be empty in no row, since it names the forecaster."""
     where: RowFilter = ALL_ROWS
     """Which rows are read."""
     outcomes: bool = True
@@ -60,6 +62,12 @@ class Selection(Frozen):
 
 BLOCK = "\nblock"
 """Name of the column of blocks, which no file has."""
+
+PAIR, PROB, OUTCOME = OF_PAIRS = ("pair", "prob", "outcome")
+"""What groups and conditions call each of several binary forecasts of a row, its probability and its outcome."""
+
+ROW = "row of the file"
+"""What several forecasts of a row have in common."""
 
 
 class Plan(Frozen):
@@ -83,7 +91,10 @@ class Plans(Frozen):
     where: RowFilter = ALL_ROWS
     found: bool = False
     block: int | None = None
+    named: str | None = None
     """As in the selection."""
+    paired: bool = False
+    """Whether they are binary forecasts, each with an outcome of its own."""
 
     @property
     def made(self) -> list[Derived]:
@@ -94,10 +105,11 @@ class Plans(Frozen):
     def wanted(self) -> Wanted:
         """The columns to read."""
         one_hot = [name for plan in self.forecasts if len(plan.truth) > 1 for name in plan.truth]
+        raw = [*self.outcomes, *(each.column for each in self.made), *self.where.columns]
         return Wanted(
             [plan.prob for plan in self.forecasts],
             one_hot + ([] if self.weight is None else [self.weight]),
-            [*self.outcomes, *(each.column for each in self.made), *self.where.columns],
+            [name for name in raw if not (self.paired and name in (*OF_PAIRS, ROW))],
         )
 
     @property
@@ -112,11 +124,12 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     labelled: whether class labels are given besides, so that they cannot be given with the columns.
     """
     clusters, keys = _made(selection.clusters, file), _made(selection.keys, file)
-    beside = (selection.weight, clusters, keys, selection.where, selection.found, selection.block)
+    beside = (selection.weight, clusters, keys, selection.where, selection.found, selection.block, selection.named)
     used = dict.fromkeys([selection.weight, *(each.column for each in (*clusters, *keys))])
     _refuse_joined([key.column for key in keys], file)
+    own = _own_of_pairs(selection, [*used], file) if selection.pairs else ()
     for name in [*used, *selection.where.columns]:
-        if name is not None:
+        if name is not None and name not in own:
             check_column(name, file)
     _refuse_twice(selection.clusters)
     _refuse_twice(selection.keys)
@@ -126,7 +139,10 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     if selection.pairs:
         if selection.truth or selection.prob:
             raise InputError("--pair names both columns; leave out --truth and --prob.")
-        return _checked(Plans(_pairs(selection.pairs, file), *beside)), []
+        pairs, messages = _pairs(selection.pairs, file)
+        if own and len({plan.prob for plan in pairs}) < len(pairs):
+            raise InputError("--pair: name each probability column once.")
+        return _checked(Plans(pairs, *beside, paired=True)), messages
     truth, prob, messages = list(selection.truth), _matched(selection.prob, file), []
     rivals = [_matched(columns, file) for columns in selection.rivals]
     named = [*prob, *(each for rival in rivals for each in rival)]
@@ -173,13 +189,19 @@ def _matched(prob: Sequence[str], file: Source) -> list[_Column]:
         if text in file.names or text.count("*") != 1:
             found.append(_labelled(text, file))
             continue
-        before, after = text.split("*")
-        length = len(before) + len(after)
-        names = [each for each in file.names if each.startswith(before) and each.endswith(after) and len(each) > length]
+        names = _like(text, file)
         if not names:
             raise InputError(f"no column matches {text!r}; columns: {listed(file.names, 20)}.")
-        found += [_Column(name, at_star=name[len(before) : len(name) - len(after)]) for name in names]
+        found += names
     return found
+
+
+def _like(pattern: str, file: Source) -> list[_Column]:
+    """Find the columns that a pattern with one * matches."""
+    before, after = pattern.split("*")
+    length = len(before) + len(after)
+    names = [each for each in file.names if each.startswith(before) and each.endswith(after) and len(each) > length]
+    return [_Column(name, at_star=name[len(before) : len(name) - len(after)]) for name in names]
 
 
 def _checked(found: Plans) -> Plans:
@@ -233,19 +255,40 @@ def _refuse_joined(names: Sequence[str], file: Source) -> None:
             )
 
 
-def _pairs(texts: Sequence[str], file: Source) -> list[Plan]:
-    """Several binary forecasts a row."""
-    pairs = []
+def _own_of_pairs(selection: Selection, used: Sequence[str | None], file: Source) -> list[str]:
+    """Find the names in use that each pair has a column of its own for, which the file may not have too."""
+    where = selection.where.columns
+    own = [name for name in (PAIR, ROW) if name in used] + [name for name in OF_PAIRS if name in where]
+    if both := [name for name in own if name in file.names]:
+        raise InputError(f"column {both[0]!r}: with --pair this names what each pair has. Rename the file's column.")
+    return own
+
+
+def _pairs(texts: Sequence[str], file: Source) -> tuple[list[Plan], list[str]]:
+    """Several binary forecasts a row; also give the sentences that say which were found by a pattern."""
+    pairs, messages = [], []
     for text in texts:
         splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
         if not splits:
             raise InputError(f"--pair {text}: expected PROBABILITY=OUTCOME, two column names.")
         known = [(prob, truth) for prob, truth in splits if prob in file.names and truth in file.names]
-        prob, truth = known[0] if known else splits[0]
-        pairs.append((check_column(prob, file), check_column(truth, file)))
+        found = known[:1] or [each for prob, truth in splits for each in _pairs_like(prob, truth, file)]
+        if "*" in text and not found:
+            raise InputError(f"--pair {text}: matches no two columns; columns: {listed(file.names, 20)}.")
+        if found != known[:1]:
+            messages.append(f"pairs by {text!r}: {listed([prob for prob, _ in found], 20)}")
+        pairs += [(check_column(prob, file), check_column(truth, file)) for prob, truth in found or splits[:1]]
     if len(set(pairs)) < len(pairs) or any(prob == truth for prob, truth in pairs):
         raise InputError("--pair: a pair is named twice, or a column as both probability and outcome.")
-    return [Plan((truth,), (prob,)) for prob, truth in pairs]
+    return [Plan((truth,), (prob,)) for prob, truth in pairs], messages
+
+
+def _pairs_like(prob: str, truth: str, file: Source) -> list[tuple[str, str]]:
+    """Find the pairs of columns in whose names * stands for the same."""
+    if prob.count("*") != 1 or truth.count("*") != 1:
+        return []
+    pairs = [(each.name, truth.replace("*", str(each.at_star))) for each in _like(prob, file)]
+    return [(name, outcome) for name, outcome in pairs if outcome in file.names]
 
 
 def _may_be_truth(shape: tuple[int, ...], kind: str) -> bool:
@@ -275,6 +318,8 @@ def _only_choice(
     found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
     other = "a hub's file: --hub" if "output_type" in file.names else "--samples, --quantiles or --distribution"
     numbers = f" (distributions of a number: {other})" if option == "prob" else ""
+    if file.shapes and option == "truth":
+        numbers = ", also a file of its own: --truth labels.npy"
     raise InputError(
         f"which column holds the {what}? Say so with --{option}{numbers}; {found}. Columns: {listed(file.names, 20)}."
     )

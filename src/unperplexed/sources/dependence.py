@@ -12,7 +12,7 @@ from ..calibration.dependence import Sample, share_searched
 from ..calibration.dependence_search import UNREAD, DependenceSearch
 from ..calibration.undeclared import SearchedRows, decided, looked, searched
 from ..forecasts.group_keys import ColumnCodes
-from .columns import Selection
+from .columns import ROW, Selection
 from .file_reading import FileReading
 from .files import ForecastBatch, ForecastFiles
 from .readers.formats import File
@@ -22,9 +22,6 @@ MOST_CODES = 1 << 25
 
 STRETCH = 4096
 """Successive rows that are kept, or not, where there are more."""
-
-ROW = "row of the file"
-"""What several forecasts of a row have in common."""
 
 
 def search_files(
@@ -42,8 +39,8 @@ def _searched(files: ForecastFiles) -> DependenceSearch:
     """Look for dependence: of many rows a sample is read, and then all of them in the clusters that were found."""
     groups = [key.name for key in files.rows.plans.keys]
     several = len(files.rows.plans.forecasts) > 1
-    share, names = share_searched(files.n_rows), [*files.further, *[ROW] * several, *groups]
-    rows, columns = _Gathered(files.with_keys(files.further, share), names).read()
+    share, further = share_searched(files.n_rows), [*files.further, *[ROW] * several]
+    rows, columns = _Gathered(files.with_keys(further, share), [*further, *groups]).read()
     known = {name: columns.pop(name) for name in groups if name in columns}
     if rows.sample.share == 1:
         return searched(rows, columns, known, order=not several)
@@ -51,7 +48,7 @@ def _searched(files: ForecastFiles) -> DependenceSearch:
     if search.found is None:
         return search
     clusters = search.found.columns
-    again = files.with_keys([name for name in clusters if name in files.further])
+    again = files.with_keys([name for name in clusters if name in further])
     rows, columns = _Gathered(again, [*dict.fromkeys([*clusters, *groups])]).read()
     return decided(search, rows, columns, {name: columns.pop(name) for name in groups if name in columns})
 
@@ -73,7 +70,7 @@ class _Gathered:
             if parts:
                 rows = SearchedRows.joined(parts)
                 at = np.searchsorted(forecasts.index, rows.number)  # among the rows that are wanted
-                number = self._first + at
+                number = np.asarray(batch.keys[ROW])[at] if ROW in batch.keys else self._first + at
                 stretch = number // STRETCH if batch.stretch is None else self._stretches + batch.stretch[at]
                 self._keep(batch, rows._replace(number=number, sample=Sample(stretch, 1.0)), at)
         self._first += batch.forecasts[0].n_rows
@@ -85,7 +82,7 @@ class _Gathered:
         kept = self._chosen(rows)
         rows, at = (rows, at) if kept.all() else (rows.at(kept), at[kept])
         some = slice(None) if at.size == batch.forecasts[0].n_rows else at  # without a copy of each column
-        self._codes.add({name: rows.number if name == ROW else batch.keys[name][some] for name in self._codes})
+        self._codes.add({name: batch.keys[name][some] for name in self._codes})
         self._parts.append(rows)
         self.kept += at.size
 

@@ -25,21 +25,21 @@ from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
 from ..forecasts.problems import with_text
 from ..forecasts.unobserved import unobserved
-from .columns import BLOCK, Plan, Plans, Selection, check_column, plans
+from .columns import BLOCK, OUTCOME, PAIR, PROB, ROW, Plan, Plans, Selection, check_column, plans
 from .derived_columns import Derived, Quantiles, derived
 from .file_reading import FileReading, Partition, named
 from .outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from .readers import Batch, Batches, Column, Options, Source, Wanted
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
-from .row_filter import group_columns, quantiles_of, standing_in
+from .row_filter import group_columns, key_column, quantiles_of, refuse_empty, standing_in
 
 
 class ForecastBatch(Frozen):
     """Successive rows of a file."""
 
     forecasts: list[Forecasts]
-    """One, or one for each pair."""
+    """One, or one for each forecaster; each pair has batches of its own."""
     source: str
     """The file's name as given."""
     first_row: int
@@ -108,7 +108,7 @@ class ForecastFiles:
         for sentence in [*self._opening, *messages]:
             say(sentence)
         for file, source in zip(self.files[1:], self._sources[1:], strict=True):
-            with named(file.name):
+            with named(file.name, f" The first file, {self.files[0].name}, has it."):
                 for name in found.wanted.names:
                     check_column(name, source)
         untyped = all(source.untyped for source in self._sources)
@@ -171,7 +171,7 @@ def _has_rows(source: Source, name: str, used: Container[str]) -> bool:
     """Whether a file has a column, or an array with a value for each row of those that are used."""
     shapes = source.shapes
     rows = {shape[:1] for each, (shape, _) in shapes.items() if each in used}
-    return name in source.names and (not shapes or rows == {shapes[name][0]})
+    return name in source.names and (name not in shapes or rows == {shapes[name][0]})
 
 
 Opener = Callable[[], Source]
@@ -235,18 +235,54 @@ class ForecastRows(Frozen):
             for name, values in known.items():
                 seen[name].add(values)
             if unknown := [name for name in seen if name not in known]:
-                left.append((part, Wanted(raw=[*dict.fromkeys([*unknown, *where])])))
+                left.append((part, self._telling(unknown)))
         sizes, shares = _array(p.source.size for p, _ in left), _array(1 - self._share(p.source) for p, _ in left)
         behind = np.cumsum(shares * sizes) - shares * sizes
         with closing(_read(left, jobs)) as batches:
             for at, batch in batches:
                 part = left[at][0]
                 with named(part.name):
-                    places = self.plans.where.places(batch.raw)
-                    for name in [name for name in seen if name in batch.raw]:
-                        seen[name].add(batch.raw[name] if places is None else batch.raw[name][places])
+                    for view, forecasts in self._views(batch):
+                        places = self.plans.where.places(view.raw)
+                        for name in {plan.truth[0] for plan in forecasts} & seen.keys() & view.raw.keys():
+                            seen[name].add(view.raw[name] if places is None else view.raw[name][places])
                 report(0, behind[at] + shares[at] * batch.position)
         return seen
+
+    def _telling(self, columns: Iterable[str]) -> Wanted:
+        """Say what is read to learn something of these columns in the wanted rows."""
+        if self.plans.paired and self.plans.where.columns:
+            return replace(self.plans.wanted, cells=self.reading.cells)
+        return Wanted(raw=[*dict.fromkeys([*columns, *self.plans.where.columns])])
+
+    def _views(self, batch: Batch, before: int = 0) -> Iterator[tuple[Batch, Sequence[Plan]]]:
+        """Give a batch of rows as it is; of pairs once for each, with the columns that each has of its own."""
+        if not self.plans.paired:
+            yield batch, self.plans.forecasts
+            return
+        rows = before + np.arange(batch.n_rows)
+        for at, plan in enumerate(self.plans.forecasts):
+            prob = batch.probabilities[at : at + 1]
+            own: dict[str, Column] = {PAIR: pl.repeat(plan.prob[0], batch.n_rows, eager=True), ROW: rows}
+            if plan.truth[0] in batch.raw:
+                own[OUTCOME] = batch.raw[plan.truth[0]]
+            if prob:
+                own[PROB] = prob[0].rows(slice(None)).ravel()
+            yield replace(batch, probabilities=prob, raw=own | batch.raw), [plan]
+
+    def _chosen(self, view: Batch) -> tuple[Ints | None, dict[str, Column], dict[str, Column]]:
+        """Find the wanted rows of a batch; give their places, None for all, their clusters and their keys."""
+        plans, places = self.plans, self.plans.where.places(view.raw)
+        refuse_text(view.unreadable, view.first_row, places)
+        if plans.paired and PROB in plans.where.columns:
+            refuse_text(view.probabilities[0].unreadable, view.first_row)
+        clusters, keys = (group_columns(view, each, self.quantiles, places) for each in (plans.clusters, plans.keys))
+        if plans.named is not None:
+            numbers = view.first_row + (np.arange(view.n_rows) if places is None else places)
+            refuse_empty(key_column(keys[plans.named], plans.named), plans.named, numbers)
+        if plans.found:
+            clusters = {name: pl.Series(each).cast(pl.String).fill_null("") for name, each in clusters.items()}
+        return places, clusters, keys
 
     def batches(
         self,
@@ -271,48 +307,46 @@ class ForecastRows(Frozen):
             sizes = _array(part.source.size for part in parts)
             shares = _array(self._share(part.source) if settled else 1.0 for part in parts)
             behind = np.cumsum(shares * sizes) + sum(sizes) - shares * sizes - sum(shares * sizes)
-            builders = [Builder(plan, self.plans, self.reading, self.spelling) for plan in self.plans.forecasts]
+            builders = {
+                id(plan): Builder(plan, self.plans, self.reading, self.spelling) for plan in self.plans.forecasts
+            }
             resumed = _resumed([first], batches)
             del first
-            rows, wanted_rows, told = 0, 0, False
+            rows, wanted_rows, told = 0, 0, set[str]()
             for at, batch in resumed:
                 if not batch.n_rows and not whole:
                     continue
                 part = parts[at]
                 rows += batch.n_rows
                 report(rows, behind[at] + shares[at] * batch.position)
-                with named(part.name):
-                    places = self.plans.where.places(batch.raw)
-                    refuse_text(batch.unreadable, batch.first_row, places)
-                    clusters, keys = (
-                        group_columns(batch, columns, self.quantiles, places)
-                        for columns in (self.plans.clusters, self.plans.keys)
-                    )
-                if places is not None and not places.size:
-                    continue
-                size = batch.n_rows if places is None else places.size
-                if self.plans.found:
-                    clusters = {
-                        name: pl.Series(values).cast(pl.String).fill_null("") for name, values in clusters.items()
-                    }
-                if self.plans.block is not None:
-                    clusters[BLOCK] = np.arange(wanted_rows, wanted_rows + size) // self.plans.block
-                wanted_rows += size
-                place = Place(part, standing_in(batch, places, clusters))
-                given = [builder.forecasts(number, place, settled) for number, builder in enumerate(builders)]
-                for sentence in dict.fromkeys(builder.said for builder in builders if builder.said and not told):
-                    say(sentence)
-                told = True
-                if places is not None:
-                    given = [forecasts.chosen(places - places[0]) for forecasts in given]
-                stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
-                yield ForecastBatch(given, part.name, batch.first_row, keys, stretch)
+                for view, forecasts in self._views(batch, rows - batch.n_rows):
+                    with named(part.name):
+                        places, clusters, keys = self._chosen(view)
+                    if places is not None and not places.size:
+                        continue
+                    size = view.n_rows if places is None else places.size
+                    if self.plans.block is not None:
+                        number = np.arange(wanted_rows, wanted_rows + size)
+                        if self.plans.paired:
+                            number = np.asarray(view.raw[ROW][slice(None) if places is None else places])
+                        clusters[BLOCK] = number // self.plans.block
+                    wanted_rows += size
+                    place = Place(part, standing_in(view, places, clusters))
+                    makers = [builders[id(plan)] for plan in forecasts]
+                    given = [maker.forecasts(number, place, settled) for number, maker in enumerate(makers)]
+                    for sentence in dict.fromkeys(maker.said for maker in makers if maker.said not in ("", *told)):
+                        say(sentence)
+                        told.add(sentence)
+                    if places is not None:
+                        given = [each.chosen(places - places[0]) for each in given]
+                    stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
+                    yield ForecastBatch(given, part.name, batch.first_row, keys, stretch)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the columns whose groups are between quantiles alone."""
         keys = [key for key in self.plans.made if key.needs_all]
-        wanted = Wanted(raw=[*dict.fromkeys([*(key.column for key in keys), *self.plans.where.columns])])
-        batches = (batch for _, batch in _read([(part, wanted) for part in parts], 1))
+        wanted = self._telling(key.column for key in keys)
+        batches = (view for _, batch in _read([(part, wanted) for part in parts], 1) for view, _ in self._views(batch))
         return quantiles_of(keys, ((batch, self.plans.where.places(batch.raw)) for batch in batches)) if keys else {}
 
     def _share(self, source: Source) -> float:

@@ -269,12 +269,15 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
     Parameters
     ----------
     paths : path or sequence of paths
-        CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or spreadsheet; patterns such as ``"data/*.parquet"``.
+        CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or spreadsheet; patterns such as ``"data/*.parquet"``, and folders,
+        of which those named as ``dt=2026-10-09`` are columns.
     truth, prob : str or sequence of str
         The outcome's column, or one-hot columns; the column of the positive class's probability, or one for each
         class. A column may hold lists.
     pairs : sequence of (str, str), optional
-        Instead of these: probability and outcome columns of several binary forecasts a row.
+        Instead of these: probability and outcome columns of several binary forecasts a row; ("*", "*_outcome") finds
+        all whose * stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also "prob" and
+        "outcome" of each pair.
     weight : str, optional
         Column of importance weights.
     where : str, default ""
@@ -284,7 +287,7 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
         Columns of the clusters: rows with the same values in all of them (for the part "shards"). Parts of a date are
         named as in ``by`` of `tally_files_by`, such as "day:iso-week".
     format : str, optional
-        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy" or "spreadsheet", whatever the files are called.
+        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy", "pt" or "spreadsheet", whatever the files are called.
     separator : str, optional
         Between the fields of a text file. By default a comma; a tab for ``.tsv``; a semicolon with decimal commas.
     decimal_comma : bool, default False

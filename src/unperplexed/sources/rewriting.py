@@ -99,7 +99,7 @@ class ForecastFile(Frozen):
         if self.form == "jsonl":
             yield from self._objects(form)
             return
-        columns = [name for name in self.source.names if name not in self.source.inside]
+        columns = [name for name in self.source.names if name not in self.source.inside | self.source.folders]
         everything = Wanted(self._prob, raw=[*dict.fromkeys([*columns, *self.also])], cells=self.reading.cells)
         kinds = TextKinds(columns if self.source.untyped and form not in ("csv", "tsv") else ())
         if kinds.names:

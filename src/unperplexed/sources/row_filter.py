@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, rows_text
 from .._lib.typing import Bools, Ints
 from .derived_columns import Derived, Quantiles, derived
 from .readers import Batch, Column
@@ -157,6 +157,13 @@ def key_column(column: Column, name: str) -> pl.Series:
     if column.dtype.is_integer() and column.dtype != pl.UInt64:
         return column.cast(pl.Int64)
     return column.cast(pl.String).str.replace(r"^(-?(?:0|[1-9][0-9]*))\.0$", "$1")
+
+
+def refuse_empty(key: pl.Series, name: str, rows: Ints) -> None:
+    """Refuse rows of these numbers where a column that tells rows or forecasters apart is empty, or blank."""
+    empty = key.is_null() | (key.str.strip_chars() == "" if key.dtype == pl.String else key.is_null())
+    if empty.any():
+        raise InputError(f"column {name!r} is empty in {rows_text(rows[empty.to_numpy()])}. Repair them.")
 
 
 def standing_in(batch: Batch, places: Ints | None, made: Mapping[str, Column]) -> Batch:

@@ -115,6 +115,8 @@ class Source(Frozen):
     """Bytes of the file."""
     inside: frozenset[str] = frozenset()
     """Names that are paths into columns."""
+    folders: frozenset[str] = frozenset()
+    """Names of columns that folders around the file name."""
     untyped: bool = False
     """Whether raw columns are text whose kind (number, boolean, word) only the whole column tells."""
     numbers: frozenset[str] = frozenset()
@@ -142,6 +144,14 @@ class Source(Frozen):
 
 
 Opener = Callable[[Path, Options], Source]
+
+ARRAYS = (".npz", ".npy", ".pt", ".pth")
+"""Suffixes of files of arrays, of which one may be named as a column beside another."""
+
+
+def array_files(names: Sequence[str]) -> dict[str, Path]:
+    """Find the files of arrays among names of columns."""
+    return {name: path for name in names if (path := Path(name)).suffix.lower() in ARRAYS and path.is_file()}
 
 
 class Format(Frozen):

@@ -1,4 +1,4 @@
-"""NumPy's files: NPZ archives and NPY."""
+"""Arrays in files: NPZ archives and NPY of NumPy, tensors of PyTorch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import lzma
 import math
 import os
+import pickle
 import struct
 import sys
 import tempfile
@@ -23,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen
-from ..._lib.errors import InputError
-from . import Batch, Column, Format, Options, Source, Wanted, batch_rows, unreadable
+from ..._lib.errors import InputError, listed
+from . import ARRAYS, Batch, Column, Format, Options, Source, Wanted, array_files, batch_rows, unreadable
 from .numbers import Numbers
 
 _DAMAGE = (
@@ -55,7 +56,7 @@ class _Array(Frozen):
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
 
-def open_npz(path: Path, _: Options) -> Source:
+def _in_npz(path: Path) -> dict[str, _Array]:
     """Read the headers of an archive's arrays."""
 
     @contextmanager
@@ -63,24 +64,80 @@ def open_npz(path: Path, _: Options) -> Source:
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             yield stream
 
-    with _readable("NPZ"), zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(path) as archive:
         arrays = {}
         for name, size in {info.filename: info.file_size for info in archive.infolist()}.items():
             with archive.open(name) as stream:
                 arrays[name.removesuffix(".npy")] = _array(stream, size, partial(opened, name))
-    return _source("NPZ", path, arrays)
+    return arrays
 
 
-def open_npy(path: Path, options: Options) -> Source:
-    """Read the header of an array file, and of those beside it that are asked for."""
-    beside = {name: Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()}
-    files = {path.stem: path, **beside}
-    with _readable("NPY"):
-        arrays = {}
-        for name, file in files.items():
-            with _opened(file) as stream:
-                arrays[name] = _array(stream, file.stat().st_size, partial(_opened, file))
-    return _source("NPY", path, arrays)
+def _in_npy(path: Path) -> dict[str, _Array]:
+    """Read the header of an array."""
+    with _opened(path) as stream:
+        return {path.stem: _array(stream, path.stat().st_size, partial(_opened, path))}
+
+
+def _in_pt(path: Path) -> dict[str, _Array]:
+    """Read tensors, whole, and nothing that could run code."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError("tensors need PyTorch: pip install 'unperplexed[torch]', or save them as NPZ.") from None
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InputError(
+            "is damaged, or holds pickled Python objects, which can run code when read; refused. If you trust it, save"
+            " its tensors alone, so that torch.load(PATH, weights_only=True) reads them: torch.save({'logits': logits,"
+            " 'labels': labels}, PATH)."
+        ) from None
+    named = found if isinstance(found, dict) else {path.stem: found}
+    tensors = {str(name): each.detach() for name, each in named.items() if isinstance(each, torch.Tensor)}
+    if not tensors:
+        raise InputError("holds no tensor, or only inside of other objects. Save it by its name: {'logits': logits}.")
+    exact = {name: each.float() if each.dtype == torch.bfloat16 else each for name, each in tensors.items()}
+    return {name: _in_memory(np.ascontiguousarray(each.numpy())) for name, each in exact.items()}
+
+
+def _in_memory(array: NDArray[Any]) -> _Array:
+    def opened() -> IO[bytes]:
+        stream = io.BytesIO()
+        np.save(stream, array, allow_pickle=False)
+        stream.seek(0)
+        return stream
+
+    return _Array(array.shape, array.dtype, False, opened, array.nbytes)
+
+
+_READERS = dict(zip(ARRAYS, (("NPZ", _in_npz), ("NPY", _in_npy), *[("PyTorch", _in_pt)] * 2), strict=True))
+"""By suffix, what a file is called and what reads it."""
+
+
+def _opening(suffix: str) -> Callable[[Path, Options], Source]:
+    """Give what opens a file of arrays with those beside it that are asked for."""
+
+    def opened(path: Path, options: Options) -> Source:
+        beside = {name: _only(each) for name, each in array_files(options.mentioned).items()}
+        return _source(_READERS[suffix][0], path, _arrays(path, suffix) | beside)
+
+    return opened
+
+
+def _arrays(path: Path, suffix: str) -> dict[str, _Array]:
+    kind, read = _READERS[suffix]
+    with _readable(kind):
+        return read(path)
+
+
+def _only(path: Path) -> _Array:
+    """Read the one array of a file."""
+    arrays = _arrays(path, path.suffix.lower())
+    if len(arrays) != 1:
+        names = listed([*arrays])
+        raise InputError(f"{path}: holds {len(arrays)} arrays ({names}), but a column is one. Name another.")
+    [array] = arrays.values()
+    return array
 
 
 @contextmanager
@@ -261,6 +318,7 @@ def _column_taker(array: _Array, stream: IO[bytes], stack: ExitStack) -> Callabl
 
 
 FORMATS = (
-    Format("npz", open_npz, (".npz",), magic=(b"PK",), rank=4),
-    Format("npy", open_npy, (".npy",), magic=(b"\x93NUMPY",), rank=5),
+    Format("npz", _opening(".npz"), (".npz",), magic=(b"PK",), rank=4),
+    Format("npy", _opening(".npy"), (".npy",), magic=(b"\x93NUMPY",), rank=5),
+    Format("pt", _opening(".pt"), (".pt", ".pth"), rank=6),
 )

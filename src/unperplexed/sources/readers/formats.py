@@ -11,7 +11,7 @@ import select
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache, partial
 from importlib import import_module
@@ -19,18 +19,22 @@ from pathlib import Path
 from pkgutil import iter_modules
 from shlex import quote
 from typing import Any
+from urllib.parse import unquote
 
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.errors import InputError
 from ..._lib.json_files import LARGEST_FILE, refuse_result
 from ..._lib.output_files import PREFIX, clear, hold
 from ..._lib.signals import end_waiting
-from . import Batch, Batches, Format, Options, Source, Wanted
+from . import Batch, Batches, Format, Options, Source, Wanted, array_files
 from .text_streams import COMPRESSIONS, head
 
 _TALLY_MAGIC = b"\x89UPT"
 _STANDARD_INPUT = "standard input"
 _OPERATOR = re.compile(r"[<>]|\s(=|!=|in|is|like|between)\s", re.IGNORECASE)
+
+
+_PICKLES = (".pkl", ".pickle", ".p", ".joblib")
 
 
 @cache
@@ -71,6 +75,31 @@ def matching(names: Sequence[str]) -> list[str]:
     return found
 
 
+def with_folders(names: Sequence[str]) -> list[str]:
+    """Expand patterns, and folders into the files in them and in their folders."""
+    each = matching(names)
+    return matching([file for name in each for file in (_inside(Path(name)) if Path(name).is_dir() else [name])])
+
+
+def _inside(folder: Path) -> list[str]:
+    """Find the files of a folder, which have one suffix; names that begin with . or _ are none of data."""
+    found = [each for each in sorted(folder.rglob("*")) if each.is_file() and not _hidden(each.relative_to(folder))]
+    if not found:
+        raise InputError(f"{folder}: no file in this folder.")
+    kinds = {each.suffix: each for each in reversed(found)}
+    if kinds.keys() - {found[0].suffix}:
+        examples = ", ".join(str(each.relative_to(folder)) for each in [*kinds.values()][::-1][:3])
+        pattern = quote(str(folder / "**" / f"*{found[0].suffix}"))
+        raise InputError(
+            f"{folder}: the folder has files of {len(kinds)} kinds, such as {examples}. Name those to read: {pattern}."
+        )
+    return [*map(str, found)]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
 def place_of(name: str) -> object:
     """Tell files apart however they are named: by hard or symbolic links, as standard input, or by a descriptor."""
     try:
@@ -102,7 +131,7 @@ def found_files(names: Sequence[str] | Sequence[File]) -> list[File]:
     found = [each for each in names if isinstance(each, File)]
     texts = [each for each in names if not isinstance(each, File)]
     return found + [
-        _kept(name) if name == "-" or Path(name).is_fifo() else File(name, Path(name)) for name in matching(texts)
+        _kept(name) if name == "-" or Path(name).is_fifo() else File(name, Path(name)) for name in with_folders(texts)
     ]
 
 
@@ -139,13 +168,10 @@ def _next_bytes(stream: Any) -> bytes:
 def open_source(file: File, form: str | None, options: Options, say: Callable[[str], None]) -> Source:
     """Open a file by the format named, or else by its suffix; of a copy, by its first bytes."""
     path = file.path
-    if path.is_dir():
-        raise InputError("is a directory; name a file in it, or several with '*'.")
     if form is not None and form not in formats():
         raise InputError(f"--format {form}: known are {', '.join(formats())} (of output: --json -).")
     try:
-        beside = [Path(name) for name in options.mentioned if name.lower().endswith(".npy") and Path(name).is_file()]
-        before = {each: _state(each) for each in (path, *beside)}
+        before = {each: _state(each) for each in (path, *array_files(options.mentioned).values())}
         if path.stat().st_size == 0:
             raise InputError("is empty." if file.copied else "the file is empty.")
         if form is None and file.copied:
@@ -163,7 +189,53 @@ def open_source(file: File, form: str | None, options: Options, say: Callable[[s
         raise InputError(f"cannot be read: {reason_of(error)}.") from None
     stretches = None if source.stretches is None else partial(_all_unchanged, source.stretches, before)
     sampled = None if source.sampled is None else partial(_unchanged, source.sampled, before)
-    return replace(source, batches=partial(_unchanged, source.batches, before), stretches=stretches, sampled=sampled)
+    source = replace(source, batches=partial(_unchanged, source.batches, before), stretches=stretches, sampled=sampled)
+    return _in_folders(source, {} if file.copied else _of_folders(file.name, source))
+
+
+_EMPTY = "__HIVE_DEFAULT_PARTITION__"
+"""What writers of partitions call the folder of rows without a value."""
+
+
+def _of_folders(name: str, source: Source) -> dict[str, str | None]:
+    """Read the columns that folders such as dt=2026-10-09 name; a column of the file itself has its own values."""
+    pairs = (part.partition("=") for part in Path(name).parent.parts)
+    named = {unquote(key): None if value == _EMPTY else unquote(value) for key, sign, value in pairs if key and sign}
+    return {key: value for key, value in named.items() if key not in source.names}
+
+
+def _in_folders(source: Source, values: Mapping[str, str | None]) -> Source:
+    """Add columns of which all rows of the file have the same value."""
+    if not values:
+        return source
+    import polars as pl
+
+    def inside(wanted: Wanted) -> Wanted:
+        if numeric := values.keys() & {*wanted.numeric}:
+            raise InputError(f"column {min(numeric)!r} is the name of a folder; it holds no probabilities or weights.")
+        own = [name for name in wanted.raw if name not in values]
+        return replace(wanted, raw=own if own or wanted.numeric else source.names[:1])  # which has the rows
+
+    def added(wanted: Wanted, batches: Batches) -> Iterator[Batch]:
+        named = [name for name in wanted.raw if name in values]
+        for batch in batches():
+            columns = {name: pl.repeat(values[name], batch.n_rows, dtype=pl.String, eager=True) for name in named}
+            yield replace(batch, raw={**batch.raw, **columns})
+
+    def read(wanted: Wanted, *share: float, batches: Callable[..., Iterator[Batch]]) -> Iterator[Batch]:
+        return added(wanted, partial(batches, inside(wanted), *share))
+
+    def read_apart(wanted: Wanted, stretches: Callable[[Wanted], Iterable[Batches]]) -> Iterable[Batches]:
+        return [partial(added, wanted, each) for each in stretches(inside(wanted))]
+
+    return replace(
+        source,
+        names=[*source.names, *values],
+        folders=frozenset(values),
+        batches=partial(read, batches=source.batches),
+        stretches=source.stretches and partial(read_apart, stretches=source.stretches),
+        sampled=source.sampled and partial(read, batches=source.sampled),
+    )
 
 
 _State = tuple[int, int]
@@ -255,6 +327,11 @@ def _format_of(path: Path) -> str:
     ranked = sorted((each.rank, suffix) for each in formats().values() for suffix in each.suffixes)
     known = ", ".join(suffix for _, suffix in ranked)
     what = repr(path.suffix.lower() or "a name without suffix")
+    if path.suffix.lower() in _PICKLES:
+        raise InputError(
+            "a pickle can run code when it is read; refused. If you trust it, read it in Python and save its arrays:"
+            " numpy.savez('forecasts.npz', probs=..., labels=...), or its table as Parquet or CSV."
+        )
     if path.suffix.lower() == ".json":
         _refuse_result(path)
     raise InputError(
