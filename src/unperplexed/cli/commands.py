@@ -21,7 +21,7 @@ from .._lib.serialize import plain_values, result_json
 from .._lib.typing import Ints
 from ..report.document import Block, Document, Prose, Table
 from ..report.result import Naming
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 from .input import Input, of_numbers
 from .options import first_given
 from .outputs import Outputs, called, sayer
@@ -260,7 +260,7 @@ def tally(arguments: argparse.Namespace) -> None:
     if a.output is None and len(rows.tallies) < len(rows.names):
         raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    found = _tally_of_distributions(a) if of_numbers(a) else rows.tally(without=without)
+    found: Any = _tally_of_distributions(a) if of_numbers(a) else _tally_of_classes(a, rows, without)
     try:
         found = found.tagged(**a.tag)
     except InputError as error:
@@ -270,6 +270,23 @@ def tally(arguments: argparse.Namespace) -> None:
     name = called(a.files) if a.output is None else a.output.name
     written = {} if a.output is None else {a.output: found.to_bytes()}
     outputs.write(partial(result_json, found.summary()), partial(found.to_text, name=name), written)
+
+
+def _tally_of_classes(a: argparse.Namespace, rows: Input, without: list[str]) -> Tally | Predictions:
+    """Count rows and add tallies up; predictions alone where there is no column of outcomes."""
+    loaded = map(Tally.load, rows.tallies)
+    first = next(loaded, None)
+    if isinstance(first, Predictions) and len(rows.tallies) == len(rows.names):
+        rows.refuse_reading()
+        return Predictions.merged(map(rows.part, [first, *loaded]), mixed=rows.mixed)
+    try:
+        return rows.tally(without=without)
+    except InputError as error:
+        if not error.no_outcomes or not a.prob:
+            raise
+    rows.say("no column of outcomes (--truth): predictions alone are counted, for monitor --drift")
+    alone = replace(rows, selection=replace(rows.selection, outcomes=False))
+    return Predictions(alone.tally(["classes"], diagnosed=0))
 
 
 def _tally_of_distributions(a: argparse.Namespace) -> DistributionTally:

@@ -242,7 +242,7 @@ USAGE = {
             "monitor loans.csv --truth default --prob p --time date:week",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --by --clusters --require --history --drift --report",
+        "--truth --prob --time --by --clusters --require --history --rebuild --drift --report",
         "check, tally",
     ),
     "lm": Usage(

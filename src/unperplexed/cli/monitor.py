@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.formatting import command_line, number_of
 from .._lib.output_files import sole_run
+from .._lib.serialize import json_text
 from ..calibration.dependence_search import DependenceSearch
 from ..monitoring.drifted import Drift
-from ..monitoring.history import MOST_PERIODS, History, in_time
+from ..monitoring.history import MOST_PERIODS, NO_NUMBERS, History, in_time
 from ..monitoring.monitored import Monitored
 from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally, counts_distributions
 from .input import Input, class_tally
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -51,8 +54,19 @@ def monitor(arguments: argparse.Namespace) -> int:
         text = outputs.text(found)
         if kept and refuse_changed:
             refuse_changed()
-        outputs.write(found.to_json, lambda: text, written)
+        lines = str(a.json).lower().endswith(".jsonl")
+        outputs.write(partial(_lines, found) if lines else found.to_json, lambda: text, written)
     return 0 if found else ALARM
+
+
+def _lines(found: Monitored | Drift) -> str:
+    """Give a line of JSON for each period, for jobs that read one."""
+    rows = [each.rows for each in found.points] if isinstance(found, Drift) else found.rows
+    alarms = [found.alarm] if isinstance(found, Drift) else found.alarms
+    came = {each.period for each in alarms if each is not None}
+    each = zip(found.periods, rows, found.log_evidence.tolist(), strict=True)
+    of = ({"period": name, "rows": n, "log_evidence": x, "alarm": name in came} for name, n, x in each)
+    return "\n".join(json_text(line, None) for line in of)
 
 
 def _refuse_observed(a: argparse.Namespace) -> None:
@@ -88,16 +102,30 @@ def _timed(a: argparse.Namespace) -> str:
 def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
     """Read all periods; also say whether the history's file is written: it never loses outcomes."""
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
+    if a.rebuild and a.history is None:
+        raise InputError("--rebuild: puts periods in their places in a history; name its file with --history.")
     if predicts_numbers(a):
-        return known.then(_of_numbers(a)), a.history is not None
+        return _joined(a, rows, known, _of_numbers(a)), a.history is not None
     new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
         if known.outcomes:
             rows.say(
                 f"{a.history} holds outcomes, so it is read and not written: add the new periods once they have theirs"
             )
-        return known.without_outcomes().then(new.without_outcomes()), not known.outcomes
-    return known.then(new), a.history is not None
+        return _joined(a, rows, known.without_outcomes(), new.without_outcomes()), not known.outcomes
+    return _joined(a, rows, known, new), a.history is not None
+
+
+def _joined(a: argparse.Namespace, rows: Input, known: History, new: History) -> History:
+    """Add new periods; with --rebuild also those that were missed or counted anew, and say which."""
+    found, before = known.then(new, rebuild=a.rebuild), {each.name: each for each in known.periods}
+    for each in new.periods if a.rebuild and before else ():
+        rows_of = number_of(round(each.rows), "forecast")
+        if each.name not in before:
+            rows.say(f"{each.name}: put in its place, {rows_of}")
+        elif not each.same(before[each.name]):
+            rows.say(f"{each.name}: replaced, {rows_of} instead of {before[each.name].rows:,.0f}")
+    return found
 
 
 def _of_numbers(a: argparse.Namespace) -> History:
@@ -106,7 +134,7 @@ def _of_numbers(a: argparse.Namespace) -> History:
     from .distributions import distributions_of, reading_of
 
     if a.drift:
-        raise InputError("--drift: it is for probabilities of classes, not for predictive distributions.")
+        raise InputError(f"--drift: {NO_NUMBERS}")
     timed = _timed(a) if a.time else None
     read = distributions_of(argparse.Namespace(**{**vars(a), "by": a.by if timed is None else [timed, *a.by]}))
     times = _issued(read.issued) if timed is None else read.frame[timed]
@@ -130,16 +158,25 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
     if a.time or a.by:
         raise InputError("--time and --by are for rows; tallies are one a period, named by their files.")
     rows.refuse_reading()
-    found: dict[str, Tally] = {}
+    found: dict[str, Tally | Predictions] = {}
+    files: dict[str, str] = {}
     for name in rows.names:
-        tally = class_tally(name)
+        tally = Tally.load(name) if a.drift else class_tally(name)
+        if counts_distributions(tally):
+            raise InputError(f"{name}: {NO_NUMBERS}")
         if a.mixed:
             tally = tally.tagged(name="", model="")
         [period, *more] = tally.tags.periods
         period = Path(name).stem if more or not period else period
         if period in found:
-            raise InputError(f"{name}: another tally has the same period, {period}. Merge them, or rename one.")
-        found[period] = tally
+            parts = command_line(["tally", files[period], name, "--tag", f"period={period}", "-o", "sum.tally"])
+            raise InputError(
+                f"{name}: another tally has the same period, {period}. Rename one. Or if both are parts of it, such as"
+                f" late outcomes, add them up: unperplexed {parts}"
+            )
+        found[period], files[period] = tally, name
+    if any(isinstance(each, Predictions) for each in found.values()):  # outcomes of the others are not used
+        found = {period: Predictions(each) if isinstance(each, Tally) else each for period, each in found.items()}
     return History.of({key[0]: found[str(key[0])] for key in in_time([(period,) for period in found])})
 
 

@@ -141,7 +141,11 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     About("work", command).path("--history", text=text)
-    options.add_outputs(command)
+    text = "put periods of FILE in their places in the history: a missed day, or one counted anew with late outcomes"
+    About("work", command).switch("--rebuild", text)
+    options.add_json(command, "write all results as JSON, or as .jsonl a line for each period; '-' prints them")
+    options.add_plot(command)
+    options.add_report(command)
 
 
 def add_pool(command: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from .._lib.formatting import number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
@@ -11,7 +12,7 @@ from ..report.document import Column, Document, Settings, Table
 from ..report.numbers import number
 from ..report.result import Naming, document
 from ..scores.rules import score_named
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 
 
 def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
@@ -66,6 +67,15 @@ def tally_document(tally: Tally, naming: Naming, *, brief: bool) -> Document:
         summary=[Settings(list(_held(tally)), "Contents")],
         warnings=list(notes_lines(tally.notes)),
     )
+
+
+@document.register(Predictions)
+def _predictions_document(found: Predictions, naming: Naming, *, brief: bool) -> Document:
+    whole = tally_document(found.tally, naming, brief=brief)
+    what = f"Predictions without outcomes: {counted(found.n_rows, found.tally.n_classes, found.tally.labels)}"
+    [contents] = whole.summary
+    held = [each for each in contents.items if each[0] not in ("scores", "parts")]
+    return replace(whole, headline=what, summary=[Settings(held, "Contents")])
 
 
 def _held(tally: Tally) -> Iterator[tuple[str, str]]:

@@ -57,7 +57,6 @@ from ..monitoring.event_counts import Kept as Kept
 from ..monitoring.gate import Check as Check
 from ..monitoring.gate import Outcome as Outcome
 from ..monitoring.history import History as History
-from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
 from ..monitoring.requirements import Requirement as Requirement
@@ -75,3 +74,4 @@ from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread
 from ..tally.distributions import DistributionTally as DistributionTally
 from ..tally.surprises import SurpriseTable as SurpriseTable
+from ..tally.tally import Predictions as Predictions

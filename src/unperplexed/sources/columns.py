@@ -275,9 +275,11 @@ def _only_choice(
     found = f"could be {', '.join(map(repr, choices))}" if choices else "none of them is plainly it"
     other = "a hub's file: --hub" if "output_type" in file.names else "--samples, --quantiles or --distribution"
     numbers = f" (distributions of a number: {other})" if option == "prob" else ""
-    raise InputError(
+    error = InputError(
         f"which column holds the {what}? Say so with --{option}{numbers}; {found}. Columns: {listed(file.names, 20)}."
     )
+    error.no_outcomes = option == "truth" and not choices
+    raise error
 
 
 def check_column(name: str, file: Source) -> str:
