@@ -449,7 +449,7 @@ def test_late_outcomes_of_a_day_add_up_if_the_day_is_named_and_replace_it(days, 
     assert main(["tally", early, late, "-o", both]) == 2
     assert "--tag period=2026-10-01" in capsys.readouterr().err
     assert main(["tally", early, late, "-o", both, "-q", *named]) == 0
-    assert Tally.load(both).pairs_table == Tally.load(whole).pairs_table
+    assert Tally.load(both).score_sums == Tally.load(whole).score_sums
     assert main(["monitor", both, "--history", history, "-q"]) == 2
     assert "--rebuild" in capsys.readouterr().err
     assert main(["monitor", both, "--history", history, "--rebuild", "--json", str(lines)]) == 0
