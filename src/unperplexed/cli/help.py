@@ -228,7 +228,7 @@ USAGE = {
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
             "check new.csv --truth y --prob p --earlier old.csv --on id",
         ],
-        "--truth --prob --require --earlier --on --where --clusters --summary --junit --json",
+        "--truth --prob --require --min-effect --earlier --on --where --clusters --summary --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(

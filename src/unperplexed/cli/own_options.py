@@ -26,6 +26,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add = About("question", command)
     text = "'log_loss < 0.4', 'skill.lower > 0', 'verdict in (none)', 'worst_group_cost < 0.01', 'coverage_80 > 0.7'"
     add.many("--require", "TEXT", text)
+    text = "smallest cost of an error, in nats a row, that fails a requirement on the verdict (default: 0)"
+    add.number("--min-effect", "NATS", text, 0.0)
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
