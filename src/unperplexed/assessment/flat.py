@@ -117,7 +117,7 @@ def _of_classes(a: Any) -> NamedMetrics:
     def metric(name: str) -> Callable[[], NamedMetric]:
         return lambda: NamedMetric(getattr(a, name).value, getattr(a, name).interval)
 
-    metrics = ("auc", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
+    metrics = ("auc", "average_precision", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
     bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))

@@ -172,6 +172,13 @@ def _classes(a: Assessment, _: None) -> Found:
     return _table(class_table(a), "classes one by one take rows, or a tally with --parts classes predictions"), values
 
 
+def _precision(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_tables import precision_table
+
+    values = {"average_precision": a.average_precision, "curve": a.precision_recall}
+    return _table(precision_table(a), "precision and recall take forecasts of two classes"), plain_values(values)
+
+
 def _confusion(a: Assessment, _: None) -> Found:
     from ..describe.assessment_tables import confusions_table
 
@@ -200,6 +207,7 @@ SECTIONS = {
     "scores": Section(_scores),
     "calibration": Section(_calibration, "bins", lambda text: check_whole("bins", int(text)), 15, ("classes",)),
     "classes": Section(_classes, parts=("classes", "predictions")),
+    "precision-recall": Section(_precision),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),
 }

@@ -309,6 +309,9 @@ class Described:
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"
         yield Section("groups", title, [tables.groups_table(self.event), metrics.bins_table(a)], "By probability", 7)
+        if a.precision_recall is not None and (table := tables.precision_table(a)) is not None:
+            chart = charts.precision_chart(self.event, a.precision_recall)
+            yield Section("precision", "Precision and recall", [chart, table], "Precision and recall")
         yield Section(
             "risk",
             "Risk profile",
