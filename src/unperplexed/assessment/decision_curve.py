@@ -15,6 +15,7 @@ from .._lib.typing import Bools, Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
+from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
@@ -164,7 +165,12 @@ def decision_curve(
 
 
 def rows_for_decisions(
-    y_true: Any, y_prob: Any, forecasters: Mapping[str, Any], reading: Mapping[str, Any]
+    y_true: Any,
+    y_prob: Any,
+    forecasters: Mapping[str, Any],
+    reading: Mapping[str, Any],
+    prices: Floats | None = None,
+    period: Any = None,
 ) -> tuple[dict[str, CountedRows], Reader | None]:
     """Read the rows of forecasters, and give what reads further probabilities of them; or take those of a tally.
 
@@ -178,6 +184,10 @@ def rows_for_decisions(
         The probabilities of each forecaster.
     reading : mapping
         Options of `Forecasts`.
+    prices : ndarray of shape (n, 4), optional
+        Costs of each row by kind, where these differ.
+    period : array_like of shape (n,), optional
+        Period of each row.
 
     Returns
     -------
@@ -192,14 +202,17 @@ def rows_for_decisions(
         As `Forecasts`; for more than two classes, and for a forecaster named as another rule is.
     """
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **reading})
+        refuse_rows({"y_prob": y_prob, "cost_fp, cost_fn": prices, "period": period, **reading})
         return {MODEL: rows_of_tally(y_true)}, None
     for name in (ALL, NONE):
         if name in forecasters:
             raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
     found = gathered(forecasters, y_true, reading)
     refuse_classes(found)
-    return {name: rows_one_by_one(found, name) for name in found.values}, same_rows(y_true, found, reading)
+    number = None if period is None else row_keys(period, len(y_true)).group[found.index]
+    priced = None if prices is None else prices[found.index]
+    rows = {name: rows_one_by_one(found, name, priced, number) for name in found.values}
+    return rows, same_rows(y_true, found, reading)
 
 
 def checked_thresholds(thresholds: ArrayLike | None) -> Floats:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._lib.arrays import as_array
 from .._lib.dataclasses import field, replace
-from .._lib.errors import InputError, is_number
+from .._lib.errors import InputError, is_whole, rows_text
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
@@ -21,6 +23,7 @@ from ..report.document import Python
 from ..report.numbers import between, number
 from ..report.result import JsonResult
 from ..statistics.intervals import UNKNOWN, Interval, checked_sampling, wilson
+from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
@@ -40,13 +43,23 @@ class Costs(ByValue):
     @property
     def threshold(self) -> float:
         """Probability from which on acting has the smaller expected cost."""
-        needless = self.false_positive - self.true_negative
-        return needless / (needless + self.false_negative - self.true_positive)
+        return float(threshold_of(self.by_kind))
 
     @property
     def by_kind(self) -> Floats:
         """Costs of true negatives, false negatives, false positives and true positives, as cells have them."""
         return np.array([self.true_negative, self.false_negative, self.false_positive, self.true_positive], np.float64)
+
+
+def threshold_of(prices: Floats) -> Floats:
+    """Probability from which on acting has the smaller expected cost, by the costs of the kinds of rows, (..., 4)."""
+    saved = _saved(prices)
+    return np.asarray(saved[..., 0] / (saved[..., 0] - saved[..., 1]))
+
+
+def _saved(prices: Floats) -> Floats:
+    """Give what not acting saves on a negative row, and on a positive one, which is below 0."""
+    return np.asarray(prices[..., 2:] - prices[..., :2])
 
 
 class MeanCost(ByValue):
@@ -88,12 +101,42 @@ class Confusion(ByValue):
         return {name.replace("_", " "): each for name, each in vars(self).items() if isinstance(each, Share)}
 
 
+class AtCapacity(JsonResult):
+    """Acting on the rows with the highest probabilities, as many as a capacity allows; in each period, if there are any.
+
+    Where costs differ by row, on those where acting saves the most. Rows that are tied share what is left.
+    """
+
+    capacity: int
+    periods: int | None
+    """Number of periods; None without any."""
+    acted_on: float
+    """Number of rows acted on, as the sum of their weights."""
+    precision: Share
+    """Share of positive rows among those acted on (precision at k). Larger is better."""
+    recall: Share
+    """Share of the positive rows that are acted on (recall at k). Larger is better."""
+    threshold: float
+    """Smallest probability acted on."""
+    cost: MeanCost | None
+    """Cost a row; None without costs."""
+    frequency: float
+    """Observed frequency of the positive class: the precision of acting at random."""
+    n_rows: int
+    labels: tuple[Label | None, ...]
+    confidence: float
+    n_clusters: int | None
+    weighted: bool
+
+
 class Decision(JsonResult):
     """Decisions by a forecast at the threshold of least expected cost. Made by `decide`; all fields are final."""
 
     costs: Costs
     threshold: float
-    """From this probability on one acts."""
+    """From this probability on one acts; the median where costs differ by row."""
+    thresholds: Interval
+    """The smallest and the largest one, where costs differ by row."""
     cost: MeanCost
     """Cost a row of deciding by the predicted probabilities at the threshold."""
     cost_all: MeanCost
@@ -102,7 +145,8 @@ class Decision(JsonResult):
     """Cost a row of acting on none."""
     confusion: Confusion
     best_threshold: float
-    """Threshold with the smallest cost on these very rows; above 1 where acting on none is cheapest."""
+    """Threshold with the smallest cost on these very rows; above 1 where acting on none is cheapest, NaN where costs
+    differ by row."""
     best_cost: float
     """Its cost a row: too optimistic, since the threshold was chosen on the same rows."""
     best_cost_cross_fitted: MeanCost | None
@@ -123,6 +167,8 @@ class Decision(JsonResult):
     weighted: bool
     notes: dict[str, Notes]
     """What was left out or rescaled on the way in."""
+    capacity: AtCapacity | None = None
+    """Decisions where only so many rows can be acted on."""
     bound: float = 0.0
     """By at most how much the cost at the threshold differs from that of the rows, where a tally counts in cells."""
     warnings: tuple[str, ...] = ()
@@ -152,7 +198,9 @@ class Decision(JsonResult):
 def conclusion(d: Decision) -> tuple[str, str]:
     """Say from which probability on to act, then what that costs and what miscalibration adds."""
     positive = short_name(str(d.labels[1]))
-    where = f"where the probability of {positive!r} is at least {d.threshold:.3g}"
+    by_row = f"the row's threshold, {d.thresholds.low:.3g} to {d.thresholds.high:.3g}"
+    least = by_row if d.thresholds.low < d.thresholds.high else f"{d.threshold:.3g}"
+    where = f"where the probability of {positive!r} is at least {least}"
     m = d.miscalibration
     words = (
         f"By the predicted probabilities the cost is {number(d.cost.value)} a row"
@@ -186,10 +234,12 @@ def decide(
     y_true: Any,
     y_prob: Any = None,
     *,
-    cost_fp: float,
-    cost_fn: float,
-    cost_tp: float = 0.0,
-    cost_tn: float = 0.0,
+    cost_fp: ArrayLike,
+    cost_fn: ArrayLike,
+    cost_tp: ArrayLike = 0.0,
+    cost_tn: ArrayLike = 0.0,
+    capacity: int | None = None,
+    period: Any = None,
     recalibrated: Any = True,
     confidence: float = 0.95,
     seed: int = 0,
@@ -207,11 +257,15 @@ def decide(
         Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
     y_prob : array_like of shape (n,) or (n, 2)
         Predicted probabilities of the positive class, or of both.
-    cost_fp, cost_fn : float
+    cost_fp, cost_fn : float, or array_like of shape (n,)
         Costs of a false positive, acting on a negative row, and of a false negative, not acting on a positive one, in
-        any unit.
-    cost_tp, cost_tn : float, default 0
+        any unit: of all rows, or of each. Each row then has a threshold of its own.
+    cost_tp, cost_tn : float, or array_like of shape (n,), default 0
         Costs of a true positive and of a true negative, in the same unit; benefits are negative costs.
+    capacity : int, optional
+        Number of rows that can be acted on, in all or in each period: precision and recall at k.
+    period : array_like of shape (n,), optional
+        Period of each row, such as its day, each of which has this capacity.
     recalibrated : True, None, array_like or object with ``transform``, default True
         Recalibrated probabilities, to see what miscalibration costs: True for cross-fitted ones (each row's from the
         other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none. For a tally
@@ -229,7 +283,7 @@ def decide(
     -------
     Decision
         ``threshold``, ``cost``, ``cost_all``, ``cost_none``, ``confusion`` (with Wilson intervals), ``best_threshold``
-        with its ``optimism``, ``recalibrated`` and ``miscalibration``.
+        with its ``optimism``, ``recalibrated`` and ``miscalibration``, ``capacity``.
 
     Raises
     ------
@@ -258,10 +312,10 @@ def decide(
     True
     """
     checked_sampling(confidence, 0, seed)
-    costs = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
-    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading)
+    costs, prices = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
+    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading, prices, period)
     beside, warnings = recalibrated_beside(recalibrated, columns, read, seed)
-    decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings)
+    decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings, capacity)
     return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
 
 
@@ -272,41 +326,67 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
     else:
         fit = PythonLine.reading(reading).text
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
-    return Python(f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}")
+    by_row = "(cost_fp - cost_tn) / (cost_fp - cost_tn + cost_fn - cost_tp)"
+    least = by_row if found.thresholds.low < found.thresholds.high else f"{found.threshold:.6g}"
+    return Python(f"{fit}\nact = recalibrated{column} >= {least}")
 
 
-def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float) -> Costs:
-    """Return costs; refuse those by which one would always or never act.
+def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
+    """Return costs, and where they differ by row those of each; refuse those by which one would always or never act.
 
     Parameters
     ----------
-    cost_fp, cost_fn, cost_tp, cost_tn : float
+    *given : float, or array_like of shape (n,)
         Cost of a false positive, a false negative, a true positive and a true negative, in one unit; benefits are
         negative.
 
     Returns
     -------
-    Costs
+    costs : Costs
+        The means, where costs differ by row.
+    prices : ndarray of shape (n, 4), or None
+        Costs of each row in the order of the kinds of rows; None where all rows cost the same.
 
     Raises
     ------
     InputError
         For a cost that is no finite number, and for a wrong decision that costs no more than a right one.
     """
-    given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "cost_tp": cost_tp, "cost_tn": cost_tn}
-    for name, value in given.items():
-        if not is_number(value) or not math.isfinite(value):
-            raise InputError(f"{name}: expected a finite number, got {value!r}.")
-    for wrong, right, rows, act in (
-        ("cost_fp", "cost_tn", "negative", "always"),
-        ("cost_fn", "cost_tp", "positive", "never"),
-    ):
-        if not given[wrong] > given[right]:
+    fp, fn, tp, tn = (_numbers(name, value) for name, value in zip(_COSTS, given, strict=True))
+    try:
+        prices = np.stack(np.broadcast_arrays(tn, fn, fp, tp), axis=-1)
+    except ValueError:
+        raise InputError(
+            "cost_fp, cost_fn, cost_tp, cost_tn: of different lengths. Give one cost, or one a row."
+        ) from None
+    saved = _saved(prices) * [1, -1]
+    for at, (wrong, right, rows, act) in enumerate(_WRONG):
+        bad = np.flatnonzero(~(np.atleast_2d(saved)[:, at] > 0))
+        if bad.size:
+            where = f" in {rows_text(bad)}" if prices.ndim > 1 else ""
+            costs = np.atleast_2d(prices)[bad[0]].tolist()
             raise InputError(
                 f"{wrong} and {right}: a wrong decision on a {rows} row has to cost more than a right one, got"
-                f" {given[wrong]:g} and {given[right]:g}; with these costs one would {act} act."
+                f" {costs[2 - at]:g} and {costs[3 * at]:g}{where}; with these costs one would {act} act."
             )
-    return Costs(*map(float, given.values()))
+    whole = Costs(*(float(each.mean()) for each in (fp, fn, tp, tn)))
+    return whole, prices if prices.ndim > 1 else None
+
+
+_COSTS = ("cost_fp", "cost_fn", "cost_tp", "cost_tn")
+_WRONG = (("cost_fp", "cost_tn", "negative", "always"), ("cost_fn", "cost_tp", "positive", "never"))
+
+
+def _numbers(name: str, value: Any) -> Floats:
+    """Read a cost, or one of each row."""
+    try:
+        found = np.asarray(value if isinstance(value, float | int) else as_array(value), dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.array(math.nan)
+    if found.ndim > 1 or isinstance(value, bool) or not np.isfinite(found).all():
+        where = f" in {rows_text(np.flatnonzero(~np.isfinite(found)))}" if found.ndim == 1 else f", got {value!r}"
+        raise InputError(f"{name}: expected a finite number{where}.")
+    return found
 
 
 class Deciding(NamedTuple):
@@ -316,24 +396,34 @@ class Deciding(NamedTuple):
     costs: Costs
     confidence: float
 
-    def decision(self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...]) -> Decision:
-        """Decide, with recalibrated probabilities or none."""
+    def decision(
+        self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...], capacity: int | None = None
+    ) -> Decision:
+        """Decide, with recalibrated probabilities or none, and at a capacity or none."""
         rows, at = self.rows, self.costs.threshold
+        limits, acted = UNKNOWN, self.acts(rows, rows.p)
         cells = rows.at(np.array([at]))
         every = np.ones(rows.p.size, dtype=np.bool_)
-        best = best_threshold(rows.p, rows.positive, rows.weight, self.costs)
+        best, tuned = math.nan, None
+        if rows.prices is None:
+            best, tuned = best_threshold(rows.p, rows.positive, rows.weight, self.costs), self.cross_fitted(seed)
+        else:
+            each = threshold_of(rows.prices)
+            at, limits = float(np.median(each)), Interval(float(each.min()), float(each.max()))
+            cells = rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5]))
         after, difference = (None, None) if recalibrated is None else self.compared(recalibrated)
         bound, of_cell = self.bound(at)
         return Decision(
             costs=self.costs,
             threshold=at,
-            cost=self.mean(rows, rows.acts(at)),
+            thresholds=limits,
+            cost=self.mean(rows, acted),
             cost_all=self.mean(rows, every),
             cost_none=self.mean(rows, ~every),
             confusion=self.confusion(cells),
             best_threshold=best,
-            best_cost=self.mean(rows, rows.acts(best)).value,
-            best_cost_cross_fitted=self.cross_fitted(seed),
+            best_cost=math.nan if math.isnan(best) else self.mean(rows, rows.acts(best)).value,
+            best_cost_cross_fitted=tuned,
             recalibrated=after,
             miscalibration=difference,
             frequency=rows.frequency,
@@ -343,13 +433,20 @@ class Deciding(NamedTuple):
             n_clusters=rows.n_clusters,
             weighted=rows.weighted,
             notes={MODEL: rows.notes},
+            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, self.costs),
             bound=bound,
             warnings=(*warnings, *of_cell),
         )
 
     def costs_of(self, rows: CountedRows, acted: Bools) -> Floats:
         """Cost of a row of each lot."""
-        return np.asarray(self.costs.by_kind[2 * acted + rows.positive])
+        return costs_by(rows, self.costs, acted)
+
+    def acts(self, rows: CountedRows, p: AnyFloats) -> Bools:
+        """Lots that are acted on by their probabilities, or by others."""
+        if rows.prices is not None:
+            return np.asarray(p >= threshold_of(rows.prices))
+        return rows.acts(self.costs.threshold) if p is rows.p else np.asarray(p >= self.costs.threshold)
 
     def mean(self, rows: CountedRows, acted: Bools) -> MeanCost:
         """Mean cost of acting on some lots, with its interval."""
@@ -362,8 +459,8 @@ class Deciding(NamedTuple):
 
     def compared(self, recalibrated: Recalibrated) -> tuple[MeanCost, MeanCost]:
         """Cost by the recalibrated probabilities, and the paired difference from that by the predicted ones."""
-        rows, at = recalibrated.rows, self.costs.threshold
-        before, after = (self.costs_of(rows, acted) for acted in (rows.acts(at), recalibrated.p >= at))
+        rows = recalibrated.rows
+        before, after = (self.costs_of(rows, self.acts(rows, p)) for p in (rows.p, recalibrated.p))
         return self.interval(rows, after), self.interval(rows, before - after)
 
     def bound(self, at: float) -> tuple[float, tuple[str, ...]]:
@@ -417,6 +514,70 @@ class Deciding(NamedTuple):
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 
 
+def costs_by(rows: CountedRows, costs: Costs, acted: Bools) -> Floats:
+    """Cost of a row of each lot."""
+    kind = 2 * acted + rows.positive
+    return np.asarray(costs.by_kind[kind] if rows.prices is None else rows.prices[np.arange(kind.size), kind])
+
+
+def at_capacity(rows: CountedRows, capacity: int, confidence: float, costs: Costs | None = None) -> AtCapacity:
+    """Act on the rows with the highest probabilities, as many as a capacity allows.
+
+    Intervals are Wilson's with the effective number of rows of the influence function, which allows for the threshold:
+    it follows from the rows, and what one more row displaces is an event as often as rows about the threshold are.
+    """
+    if not is_whole(capacity, 1, rows.n_rows):
+        raise InputError(f"capacity (--capacity): expected a number of rows, 1 to {rows.n_rows:,}, got {capacity!r}.")
+    acted, about = _acted_on(rows, capacity)
+    n, y = float(rows.weight.sum()), rows.positive
+    share, hits = (float(product(rows.weight, x)) / n for x in (acted, acted * y))
+    displaced = acted * (y - about)
+
+    def limited(value: float, influence: Floats) -> Share:
+        mean = rows.mean(influence)
+        known = 0 < value < 1 and mean.standard_error > 0
+        worth = value * (1 - value) / mean.standard_error**2 if known else share * n**2 / float(rows.squared.sum())
+        return Share(value, wilson(value, worth, float(t_quantile(confidence, max(mean.degrees, _LEAST_FREEDOM)))))
+
+    precision, recall = hits / share, hits / rows.frequency if rows.frequency else math.nan
+    spent = None
+    if costs is not None:
+        by_act = (costs_by(rows, costs, np.full(y.size, act)) for act in (True, False))
+        spent = rows.mean(sum(x * part for x, part in zip(by_act, (acted, 1 - acted), strict=True)))
+    return AtCapacity(
+        capacity,
+        None if rows.period is None else int(np.unique(rows.period).size),
+        share * n,
+        limited(precision, displaced / share),
+        limited(recall, (displaced - recall * y) / rows.frequency) if rows.frequency else Share(math.nan, UNKNOWN),
+        float(rows.p[acted > 0].min()),
+        None if spent is None else MeanCost(spent.mean, spent.interval(confidence)),
+        rows.frequency,
+        rows.n_rows,
+        rows.labels,
+        confidence,
+        rows.n_clusters,
+        rows.weighted,
+    )
+
+
+def _acted_on(rows: CountedRows, capacity: int) -> tuple[Floats, float]:
+    """Give the share of each lot that is acted on, and the frequency of events where the capacity ends."""
+    score: Floats = rows.p.astype(np.float64)
+    if rows.prices is not None:  # what acting saves on average
+        score = (np.stack([score - 1, -score], axis=1) * _saved(rows.prices)).sum(axis=1)
+    period = np.zeros(score.size) if rows.period is None else rows.period
+    blocks, block = np.unique(np.stack([period, -score], axis=1), axis=0, return_inverse=True)
+    block = block.reshape(-1)
+    size = np.bincount(block, rows.weight)
+    before = np.cumsum(size) - size
+    before -= before[np.searchsorted(blocks[:, 0], blocks[:, 0])]
+    about = (np.abs(before + size / 2 - capacity) <= max(capacity / 2, size.max()))[block]
+    weight = np.where(about, rows.weight, 0.0)
+    frequency = float(product(weight, rows.positive) / weight.sum()) if about.any() else rows.frequency
+    return np.clip((capacity - before) / size, 0, 1)[block], frequency
+
+
 def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> float:
     """Return the threshold with the smallest cost on these rows: midway between two probabilities that occur.
 
@@ -434,7 +595,7 @@ def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> 
     costs : Costs
         Cost of each kind of row.
     """
-    saved = costs.by_kind[:2] - costs.by_kind[2:]  # by acting, on negative and positive rows
+    saved = -_saved(costs.by_kind)  # by acting, on negative and positive rows
     values, place = np.unique(p, return_inverse=True)
     sums = np.bincount(place.reshape(-1), weights * saved[truth], values.size)[::-1]
     gained = np.concatenate([[0.0], np.cumsum(sums)])

@@ -34,7 +34,7 @@ def settle(a: argparse.Namespace) -> None:
     if hasattr(a, "tag"):
         a.tag = dict(pair("--tag", text, ("name", "model", "period")) for text in a.tag)
     if hasattr(a, "costs"):
-        a.costs = {key: _number("--costs", value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
+        a.costs = {key: _number_or_column(value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
 
 
 def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
@@ -45,11 +45,11 @@ def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     return key, value
 
 
-def _number(flag: str, text: str) -> float:
+def _number_or_column(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{flag}: expected a number, got {text!r}.") from None
+        return text
 
 
 def _read_clusters(a: argparse.Namespace) -> None:

@@ -62,9 +62,12 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     options.add_input(command, engine=False)
     options.add_where(command)
     text = (
-        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
+        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0);"
+        " fn=COLUMN: of each row; without: the curve"
     )
-    About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
+    About("question", command).many("--costs", "fp=COST fn=COST", text)
+    text = "act on the K most probable rows, in each period (100:day): precision and recall at k"
+    About("question", command)("--capacity", metavar="K[:COLUMN]", text=text)
     options.add_clusters(command)
     options.add_confidence(command)
     options.add_seed(command, " of the folds")

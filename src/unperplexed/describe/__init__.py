@@ -18,6 +18,7 @@ MODULES = {
     "Groups": "where",
     "RiskProfile": "profile",
     "Decision": "decisions",
+    "AtCapacity": "decisions",
     "DecisionCurve": "decisions",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",

@@ -12,7 +12,7 @@ from .._lib.formatting import confidence_interval, number_of, short_name, short_
 from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
-from ..assessment.decisions import Decision, MeanCost, conclusion
+from ..assessment.decisions import AtCapacity, Decision, MeanCost, conclusion
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
@@ -27,6 +27,7 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
     """Describe decisions at a threshold."""
     headline, lead = conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
+    at_capacity = [] if d.capacity is None else [capacity_table(d.capacity)]
     notes = notes_by_name(d.notes, named=len(d.notes) > 1)
     advised = d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
     code = d._code if advised else ""
@@ -41,10 +42,10 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
         figure=costs_chart(d),
         first=Section("costs", "Costs", [costs, Prose(_best(d))], "Costs"),
         sections=[
-            Section("decisions", "Decisions at the threshold", [confusion, shares], "Decisions"),
+            Section("decisions", "Decisions at the threshold", [confusion, shares, *at_capacity], "Decisions"),
             how(f"Settings: {_settings(d)}.", {"Warnings": d.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
-        summary=[costs, Prose(_best(d)), confusion, shares],
+        summary=[costs, Prose(_best(d)), confusion, shares, *at_capacity],
         settings=_settings(d),
         warnings=[*d.warnings, *notes],
     )
@@ -91,6 +92,33 @@ def shares_table(d: Decision) -> Table:
     return Table("", [Column("", [*shares]), values], notes=confidence_interval(d.confidence))
 
 
+def capacity_table(c: AtCapacity) -> Table:
+    """Return precision and recall at a capacity."""
+    each = f" in each of {number_of(c.periods, 'period')}" if c.periods else ""
+    values = [("precision", c.precision), ("recall", c.recall), *([("cost a row", c.cost)] if c.cost else [])]
+    return Table(
+        f"Capacity: the {number_of(c.capacity, 'row')} with the highest probabilities{each},"
+        f" {count(round(c.acted_on))} in all, from {number(c.threshold)} on.",
+        [Column("", [name for name, _ in values]), estimates("value", ((x.value, x.interval) for _, x in values))],
+        notes=confidence_interval(c.confidence),
+    )
+
+
+@document.register(AtCapacity)
+def _capacity_document(c: AtCapacity, naming: Naming, *, brief: bool) -> Document:
+    table, positive = capacity_table(c), short_name(str(c.labels[1]))
+    return Document(
+        title=naming.titled("capacity"),
+        facts=naming.facts(facts_of(c)),
+        headline=f"Of the {count(round(c.acted_on))} rows acted on {share(c.precision.value)} are {positive!r}",
+        lead=f"These are {share(c.recall.value)} of all rows with {positive!r}.",
+        calm=True,
+        first=Section("capacity", "Capacity", [table], "Capacity"),
+        summary=[table],
+        settings="expected values where rows are tied",
+    )
+
+
 def costs_chart(d: Decision) -> Chart:
     """Draw the costs of the ways to decide with their intervals."""
     costs = [(name, cost) for name, cost in _costs(d) if name != "loss due to miscalibration"]
@@ -106,6 +134,8 @@ def costs_chart(d: Decision) -> Chart:
 
 def _best(d: Decision) -> str:
     at = "never acting" if math.isinf(d.best_threshold) else f"threshold {d.best_threshold:.4g}"
+    if math.isnan(d.best_threshold):
+        return "Costs differ by row, so no threshold was tuned."
     words = f"Best on these very rows (in-sample): {at}, cost {number(d.best_cost)} a row."
     if d.best_cost_cross_fitted is None or not d.optimism > 0:
         return words
@@ -114,13 +144,14 @@ def _best(d: Decision) -> str:
 
 
 def _settings(d: Decision) -> str:
+    mean = " (means: costs differ by row)" if d.thresholds.low < d.thresholds.high else ""
     costs = f"cost of a false positive {d.costs.false_positive:.6g}, of a false negative {d.costs.false_negative:.6g}"
     for name, cost in (("positive", d.costs.true_positive), ("negative", d.costs.true_negative)):
         costs += f", benefit of a true {name} {-cost:.6g}" if cost else ""
-    return costs
+    return costs + mean
 
 
-def facts_of(d: Decision | DecisionCurve) -> str:
+def facts_of(d: Decision | DecisionCurve | AtCapacity) -> str:
     """Say how many forecasts there are, and how often the positive class occurred."""
     of = "" if d.n_clusters is None else f" in {number_of(d.n_clusters, 'cluster')}"
     rows = f"{number_of(d.n_rows, 'forecast')}{of}{' with weights' * d.weighted}"

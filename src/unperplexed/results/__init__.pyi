@@ -9,6 +9,7 @@ from ..assessment.classes import ConfusionTable as ConfusionTable
 from ..assessment.classes import PredictedTable as PredictedTable
 from ..assessment.decision_curve import DecisionCurve as DecisionCurve
 from ..assessment.decision_curve import NetBenefit as NetBenefit
+from ..assessment.decisions import AtCapacity as AtCapacity
 from ..assessment.decisions import Confusion as Confusion
 from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
