@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Bools, Floats, ReadOnlyArrays
+from .._lib.typing import Bools, ByValue, Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
@@ -19,7 +19,7 @@ from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
-from ..statistics.intervals import checked_sampling
+from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally, refuse_rows
 from .counted_rows import (
@@ -35,6 +35,43 @@ from .counted_rows import (
 
 MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
+
+
+class MeanCost(ByValue):
+    """A mean cost a row. Smaller is better."""
+
+    value: float
+    interval: Interval
+    """Confidence interval; NaN where all rows cost the same, or are too few."""
+
+
+class Share(ByValue):
+    """A share of rows."""
+
+    value: float
+    interval: Interval
+    """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
+
+
+class AtCapacity(ByValue):
+    """Acting on the rows with the highest probabilities, as many as a capacity allows, or as many in each period.
+
+    Where costs differ by row, on those where acting saves the most. Rows that are tied share what is left.
+    """
+
+    capacity: int
+    periods: int | None
+    """Number of periods; None without any."""
+    acted_on: float
+    """Number of rows acted on, as the sum of their weights."""
+    precision: Share
+    """Share of positive rows among those acted on (precision at k). Larger is better."""
+    recall: Share
+    """Share of the positive rows that are acted on (recall at k). Larger is better."""
+    threshold: float
+    """Smallest probability acted on."""
+    cost: MeanCost | None
+    """Cost a row; None without costs."""
 
 
 class DecisionCurve(ReadOnlyArrays, JsonResult):
@@ -65,6 +102,8 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
     bounds: Floats
     """By at most how much a net benefit of the predicted probabilities differs from that of the rows at each threshold,
     where a tally counts in cells; else 0."""
+    capacity: AtCapacity | None = None
+    """Decisions where only so many rows can be acted on."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
 

@@ -28,7 +28,7 @@ from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
 from .counted_rows import CountedRows, Recalibrated, recalibrated_beside
-from .decision_curve import MODEL, rows_for_decisions
+from .decision_curve import MODEL, AtCapacity, MeanCost, Share, rows_for_decisions
 from .remedy import PythonLine
 
 
@@ -62,22 +62,6 @@ def _saved(prices: Floats) -> Floats:
     return np.asarray(prices[..., 2:] - prices[..., :2])
 
 
-class MeanCost(ByValue):
-    """A mean cost a row. Smaller is better."""
-
-    value: float
-    interval: Interval
-    """Confidence interval; NaN where all rows cost the same, or are too few."""
-
-
-class Share(ByValue):
-    """A share of rows."""
-
-    value: float
-    interval: Interval
-    """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
-
-
 class Confusion(ByValue):
     """Rows by decision and outcome, as sums of their weights (numbers of rows where these have none)."""
 
@@ -99,34 +83,6 @@ class Confusion(ByValue):
     def shares(self) -> dict[str, Share]:
         """Return the shares by their names in words."""
         return {name.replace("_", " "): each for name, each in vars(self).items() if isinstance(each, Share)}
-
-
-class AtCapacity(JsonResult):
-    """Acting on the rows with the highest probabilities, as many as a capacity allows; in each period, if there are any.
-
-    Where costs differ by row, on those where acting saves the most. Rows that are tied share what is left.
-    """
-
-    capacity: int
-    periods: int | None
-    """Number of periods; None without any."""
-    acted_on: float
-    """Number of rows acted on, as the sum of their weights."""
-    precision: Share
-    """Share of positive rows among those acted on (precision at k). Larger is better."""
-    recall: Share
-    """Share of the positive rows that are acted on (recall at k). Larger is better."""
-    threshold: float
-    """Smallest probability acted on."""
-    cost: MeanCost | None
-    """Cost a row; None without costs."""
-    frequency: float
-    """Observed frequency of the positive class: the precision of acting at random."""
-    n_rows: int
-    labels: tuple[Label | None, ...]
-    confidence: float
-    n_clusters: int | None
-    weighted: bool
 
 
 class Decision(JsonResult):
@@ -352,40 +308,33 @@ def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
     InputError
         For a cost that is no finite number, and for a wrong decision that costs no more than a right one.
     """
-    fp, fn, tp, tn = (_numbers(name, value) for name, value in zip(_COSTS, given, strict=True))
-    try:
-        prices = np.stack(np.broadcast_arrays(tn, fn, fp, tp), axis=-1)
-    except ValueError:
-        raise InputError(
-            "cost_fp, cost_fn, cost_tp, cost_tn: of different lengths. Give one cost, or one a row."
-        ) from None
-    saved = _saved(prices) * [1, -1]
-    for at, (wrong, right, rows, act) in enumerate(_WRONG):
-        bad = np.flatnonzero(~(np.atleast_2d(saved)[:, at] > 0))
+    costs = dict(zip(("cost_fp", "cost_fn", "cost_tp", "cost_tn"), given, strict=True))
+    fp, fn, tp, tn = (_numbers(name, value) for name, value in costs.items())
+    if len({each.size for each in (fp, fn, tp, tn) if each.ndim}) > 1:
+        raise InputError(f"{', '.join(costs)}: of different lengths; give one cost, or one for each row.")
+    prices = np.stack(np.broadcast_arrays(tn, fn, fp, tp), axis=-1)
+    for names, wrong, right, rows, act in (
+        ("cost_fp and cost_tn", fp, tn, "negative", "always"),
+        ("cost_fn and cost_tp", fn, tp, "positive", "never"),
+    ):
+        apart = np.stack(np.atleast_1d(*np.broadcast_arrays(wrong, right)))
+        bad = np.flatnonzero(~(apart[0] > apart[1]))
         if bad.size:
             where = f" in {rows_text(bad)}" if prices.ndim > 1 else ""
-            costs = np.atleast_2d(prices)[bad[0]].tolist()
             raise InputError(
-                f"{wrong} and {right}: a wrong decision on a {rows} row has to cost more than a right one, got"
-                f" {costs[2 - at]:g} and {costs[3 * at]:g}{where}; with these costs one would {act} act."
+                f"{names}: a wrong decision on a {rows} row has to cost more than a right one, got"
+                f" {apart[0, bad[0]]:g} and {apart[1, bad[0]]:g}{where}; with these costs one would {act} act."
             )
-    whole = Costs(*(float(each.mean()) for each in (fp, fn, tp, tn)))
-    return whole, prices if prices.ndim > 1 else None
-
-
-_COSTS = ("cost_fp", "cost_fn", "cost_tp", "cost_tn")
-_WRONG = (("cost_fp", "cost_tn", "negative", "always"), ("cost_fn", "cost_tp", "positive", "never"))
+    return Costs(*(float(each.mean()) for each in (fp, fn, tp, tn))), prices if prices.ndim > 1 else None
 
 
 def _numbers(name: str, value: Any) -> Floats:
     """Read a cost, or one of each row."""
-    try:
-        found = np.asarray(value if isinstance(value, float | int) else as_array(value), dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.array(math.nan)
-    if found.ndim > 1 or isinstance(value, bool) or not np.isfinite(found).all():
-        where = f" in {rows_text(np.flatnonzero(~np.isfinite(found)))}" if found.ndim == 1 else f", got {value!r}"
-        raise InputError(f"{name}: expected a finite number{where}.")
+    found = as_array(value)
+    numeric = found.ndim < 2 and found.dtype.kind in "iuf"
+    if not numeric or not np.isfinite(found).all():
+        shown = rows_text(np.flatnonzero(~np.isfinite(found))) if numeric and found.ndim else f"{value!r:.40}"
+        raise InputError(f"{name}: expected a finite number, or one for each row, got {shown}.")
     return found
 
 
@@ -552,12 +501,6 @@ def at_capacity(rows: CountedRows, capacity: int, confidence: float, costs: Cost
         limited(recall, (displaced - recall * y) / rows.frequency) if rows.frequency else Share(math.nan, UNKNOWN),
         float(rows.p[acted > 0].min()),
         None if spent is None else MeanCost(spent.mean, spent.interval(confidence)),
-        rows.frequency,
-        rows.n_rows,
-        rows.labels,
-        confidence,
-        rows.n_clusters,
-        rows.weighted,
     )
 
 

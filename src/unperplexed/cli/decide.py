@@ -14,7 +14,7 @@ from .._lib.errors import InputError
 from .._lib.typing import Floats, Ints
 from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
 from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
-from ..assessment.decisions import AtCapacity, Costs, Deciding, Decision, at_capacity, checked_costs
+from ..assessment.decisions import Costs, Deciding, Decision, at_capacity, checked_costs
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.gathered import gathered_chunks
 from ..forecasts.group_keys import row_keys
@@ -31,38 +31,28 @@ def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
     a, outputs = arguments, Outputs(arguments)
     checked_sampling(a.confidence, 0, a.seed)
-    capacity, _, period = (a.capacity or "").partition(":")
-    named = [value for value in a.costs.values() if isinstance(value, str)]
+    keys = [*dict.fromkeys(x for x in (*a.costs.values(), a.period) if x and isinstance(x, str))]
     rows = Input.of(a)
-    rows = replace(rows, selection=replace(rows.selection, keys=[*dict.fromkeys([*named, *filter(None, [period])])]))
     with rows:
-        counted, costs = _rows(rows, a.costs, period)
+        counted, costs = _rows(replace(rows, selection=replace(rows.selection, keys=keys)), a.costs, a.period)
         columns = {MODEL: counted}
-        found: DecisionCurve | Decision | AtCapacity
-        most = None if a.capacity is None else _whole(capacity)
-        if costs is None and most is not None and a.plot is None:
-            found = at_capacity(counted, most, a.confidence)
-        else:
-            beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
-            curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
+        beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
+        curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
+        found: DecisionCurve | Decision
         if costs is not None:
-            found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, most)
+            found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, a.capacity)
             found = found.advising(decision_commands(a))
-        elif most is None:
-            found = curve()
+        else:
+            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence)
+            found = replace(curve(), capacity=most)
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--capacity {text}: expected a number of rows, such as 100, or 100:day.") from None
-
-
-def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) -> tuple[Costs, Floats | None]:
+def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) -> tuple[Costs | None, Floats | None]:
     """Check the costs of false positives and negatives, and of true ones; those of a column are of each row."""
+    if not costs:
+        return None, None
     if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
         raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
     values = (costs.get(key, 0.0) for key in COSTS)
@@ -72,29 +62,22 @@ def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) ->
 def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[CountedRows, Costs | None]:
     """Read rows, with their costs and their periods, or take those of tallies."""
     if not rows.tallies:
-        parts = [(part, columns) for part, columns in rows.grouped_chunks()() if part.n_rows]
-        gathered = gathered_chunks([part for part, _ in parts], MODEL)
+        parts = [(part, keys, _places(part)) for part, keys in rows.grouped_chunks()()]
+        gathered = gathered_chunks((part for part, *_ in parts), MODEL)
         refuse_classes(gathered)
-        places = [_places(part) for part, _ in parts]
 
         def column(name: str) -> pl.Series:
-            return pl.concat(
-                [key_column(columns[name], name)[at] for (_, columns), at in zip(parts, places, strict=True)]
-            )
+            return pl.concat(key_column(keys[name], name)[places] for _, keys, places in parts)
 
-        found = (
-            _costs(costs, lambda name: Derived(name).numbers(column(name), gathered.index).to_numpy())
-            if costs
-            else (None, None)
-        )
+        whole, prices = _costs(costs, lambda name: Derived(name).numbers(column(name), gathered.index).to_numpy())
         number = row_keys(column(period), gathered.n_rows).group if period else None
-        return rows_one_by_one(gathered, MODEL, found[1], number), found[0]
+        return rows_one_by_one(gathered, MODEL, prices, number), whole
     if others := [name for name in rows.names if name not in rows.tallies]:
         raise InputError(f"{others[0]}: holds rows, beside tallies; count them first (unperplexed tally).")
     if rows.selection.keys:
-        raise InputError(f"{rows.tallies[0]}: columns are of rows, and those of a tally are counted; name their file.")
+        raise InputError(f"{rows.tallies[0]}: counts rows and has no columns; name the file of the rows.")
     rows.refuse_reading()
-    return rows_of_tally(rows.merged()), _costs(costs, str)[0] if costs else None  # type: ignore[arg-type]
+    return rows_of_tally(rows.merged()), _costs(costs, np.array)[0]
 
 
 def _places(part: Forecasts) -> Ints:

@@ -18,7 +18,6 @@ MODULES = {
     "Groups": "where",
     "RiskProfile": "profile",
     "Decision": "decisions",
-    "AtCapacity": "decisions",
     "DecisionCurve": "decisions",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",

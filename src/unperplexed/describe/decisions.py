@@ -12,12 +12,12 @@ from .._lib.formatting import confidence_interval, number_of, short_name, short_
 from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
-from ..assessment.decisions import AtCapacity, Decision, MeanCost, conclusion
+from ..assessment.decisions import Decision, MeanCost, conclusion
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
-from ..report.result import Axes, Naming, document, picture
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, estimates, how
 from .tally import ROWS_CHANGED, notes_by_name
 
@@ -27,7 +27,7 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
     """Describe decisions at a threshold."""
     headline, lead = conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
-    at_capacity = [] if d.capacity is None else [capacity_table(d.capacity)]
+    at_capacity = _at_capacity(d)
     notes = notes_by_name(d.notes, named=len(d.notes) > 1)
     advised = d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
     code = d._code if advised else ""
@@ -92,31 +92,21 @@ def shares_table(d: Decision) -> Table:
     return Table("", [Column("", [*shares]), values], notes=confidence_interval(d.confidence))
 
 
-def capacity_table(c: AtCapacity) -> Table:
-    """Return precision and recall at a capacity."""
+def _at_capacity(d: Decision | DecisionCurve) -> list[Table]:
+    """Make the table of precision and recall at a capacity, if there is one."""
+    c = d.capacity
+    if c is None:
+        return []
     each = f" in each of {number_of(c.periods, 'period')}" if c.periods else ""
     values = [("precision", c.precision), ("recall", c.recall), *([("cost a row", c.cost)] if c.cost else [])]
-    return Table(
-        f"Capacity: the {number_of(c.capacity, 'row')} with the highest probabilities{each},"
-        f" {count(round(c.acted_on))} in all, from {number(c.threshold)} on.",
-        [Column("", [name for name, _ in values]), estimates("value", ((x.value, x.interval) for _, x in values))],
-        notes=confidence_interval(c.confidence),
-    )
-
-
-@document.register(AtCapacity)
-def _capacity_document(c: AtCapacity, naming: Naming, *, brief: bool) -> Document:
-    table, positive = capacity_table(c), short_name(str(c.labels[1]))
-    return Document(
-        title=naming.titled("capacity"),
-        facts=naming.facts(facts_of(c)),
-        headline=f"Of the {count(round(c.acted_on))} rows acted on {share(c.precision.value)} are {positive!r}",
-        lead=f"These are {share(c.recall.value)} of all rows with {positive!r}.",
-        calm=True,
-        first=Section("capacity", "Capacity", [table], "Capacity"),
-        summary=[table],
-        settings="expected values where rows are tied",
-    )
+    caption = f"Capacity: act on {number_of(c.capacity, 'row')}{each}, the most probable or costly first,"
+    return [
+        Table(
+            f"{caption} {count(round(c.acted_on))} in all, from {number(c.threshold)} on.",
+            [Column("", [name for name, _ in values]), estimates("value", ((x.value, x.interval) for _, x in values))],
+            notes=confidence_interval(d.confidence),
+        )
+    ]
 
 
 def costs_chart(d: Decision) -> Chart:
@@ -151,7 +141,7 @@ def _settings(d: Decision) -> str:
     return costs + mean
 
 
-def facts_of(d: Decision | DecisionCurve | AtCapacity) -> str:
+def facts_of(d: Decision | DecisionCurve) -> str:
     """Say how many forecasts there are, and how often the positive class occurred."""
     of = "" if d.n_clusters is None else f" in {number_of(d.n_clusters, 'cluster')}"
     rows = f"{number_of(d.n_rows, 'forecast')}{of}{' with weights' * d.weighted}"
@@ -181,12 +171,12 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
         lead=" ".join(f"{each}." for each in others),
         calm=any(rule.useful.any() for rule in c.models.values()),
         figure=benefits_chart(c),
-        first=Section("benefit", "Net benefit", [some, Prose(_MEANING)], "Net benefit"),
+        first=Section("benefit", "Net benefit", [*_at_capacity(c), some, Prose(_MEANING)], "Net benefit"),
         sections=[
             Section("all", "All thresholds", [benefits_table(c, every=True)], "All thresholds"),
             how(f"Settings: {settings}.", {"Warnings": c.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
-        summary=[some, Prose(_MEANING)],
+        summary=[*_at_capacity(c), some, Prose(_MEANING)],
         settings=settings,
         warnings=[*c.warnings, *notes],
     )
@@ -235,36 +225,44 @@ def _benefits(heading: str, rule: NetBenefit, at: np.ndarray, limits: bool) -> C
     return column if limits else replace(column, notes=())
 
 
-_ROLES: tuple[Role, ...] = ("first", "second")
+_ROLES: tuple[Role, ...] = ("first", "second", "fourth", "fifth", "sixth", "other")
 """Roles of the models' curves; further ones look like the last."""
+_MOST_BANDS = 3
+"""More bands on one another cannot be told apart."""
 
 
-def benefits_chart(c: DecisionCurve) -> Chart:
-    """Draw the net benefits over the thresholds, those of acting on all rows and on none as references."""
-    top, x = c.frequency, c.thresholds
-    lowest = min(float(np.nanmin(rule.net_benefit)) for rule in c.models.values())
+def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
+    """Draw the net benefits over the thresholds, those of acting on all rows and on none as references.
+
+    Standardized ones are divided by the observed frequency, so that perfect decisions have 1.
+    """
+    top, x, of = (1.0, c.thresholds, _STANDARDIZED) if standardized else (c.frequency, c.thresholds, _PLAIN)
+    benefit, low, high = of
+    lowest = min(float(np.nanmin(getattr(rule, benefit))) for rule in c.models.values())
     floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
-    here = c.all.net_benefit >= floor
-    lines = [
-        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, rule.low, rule.high, label=name)
-        for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True))
-    ]
+    everything = getattr(c.all, benefit)
+    here = everything >= floor
+    lines = []
+    for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
+        band = (getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
+        role = _ROLES[min(at, len(_ROLES) - 1)]
+        lines.append(Line(x, getattr(rule, benefit), role, name, *band, label=name))
     if here.any():
-        lines.append(Line(x[here], c.all.net_benefit[here], "third", "all", label="acting on all rows"))
+        lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
+    title = "Standardized net benefit" if standardized else "Net benefit"
     return Chart(
-        title="Net benefit",
+        title=title,
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
-        label=f"Net benefit over thresholds. {spoken}",
+        label=f"{title} over thresholds. {spoken}",
         x=percent_axis(f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
-        y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
+        y=value_axis(floor, top if top > 0 else 0.1, f"{title}. Larger is better"),
         lines=lines,
         references=(Reference((0.0, 1.0), (0.0, 0.0)),),
     )
 
 
-@picture.register(DecisionCurve)
-def _draw(c: DecisionCurve, ax: Axes | None, *, standardized: bool) -> Axes:
-    from .pictures import plot_decision_curve
+_PLAIN = ("net_benefit", "low", "high")
+_STANDARDIZED = ("standardized", "standardized_low", "standardized_high")
 
-    return plot_decision_curve(c, ax, standardized=standardized)
+drawn_as(DecisionCurve, benefits_chart)

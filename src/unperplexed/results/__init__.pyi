@@ -7,14 +7,14 @@ from ..assessment.classes import ClassAverage as ClassAverage
 from ..assessment.classes import ClassTable as ClassTable
 from ..assessment.classes import ConfusionTable as ConfusionTable
 from ..assessment.classes import PredictedTable as PredictedTable
+from ..assessment.decision_curve import AtCapacity as AtCapacity
 from ..assessment.decision_curve import DecisionCurve as DecisionCurve
+from ..assessment.decision_curve import MeanCost as MeanCost
 from ..assessment.decision_curve import NetBenefit as NetBenefit
-from ..assessment.decisions import AtCapacity as AtCapacity
+from ..assessment.decision_curve import Share as Share
 from ..assessment.decisions import Confusion as Confusion
 from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
-from ..assessment.decisions import MeanCost as MeanCost
-from ..assessment.decisions import Share as Share
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
 from ..assessment.distribution_result import DistributionRemedy as DistributionRemedy
