@@ -194,7 +194,7 @@ USAGE = {
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
             "recalibrate live.csv --apply map.json -o better.csv",
         ],
-        "--truth --prob --apply --method --by --as --where --clusters --report --output",
+        "--truth --prob --apply --method --prevalence --by --as --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(

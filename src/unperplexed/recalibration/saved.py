@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .._lib.dataclasses import Frozen
+from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError
 from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key
@@ -47,6 +47,7 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "maps": [each.to_dict() for each in state.maps.values()],
         "gain": gain_dict(state.gain),
         "baseline": plain_values(state.baseline),
+        "prevalence": state.prevalence,
     }
 
 
@@ -78,7 +79,16 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = saved_gain(data["gain"]), _baseline(data.get("baseline"))
     require(baseline is None or gain is not None, "baseline")
-    return State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts)), dict(settings)
+    state = State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts))
+    return _at_prevalence(state, data.get("prevalence")), dict(settings)
+
+
+def _at_prevalence(state: State, given: Any) -> State:
+    """Take a prevalence, which maps of earlier versions lack."""
+    if given is None:
+        return state
+    require(state.two and 0 < state.facts.observed[1] < 1, "prevalence")
+    return replace(state, prevalence=number(given, "prevalence", SMALLEST, 1 - SMALLEST))
 
 
 def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:
@@ -91,7 +101,7 @@ def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:
     return math.exp(number(first.get("base", first)["log_floor"], "log_floor", -700, 0))
 
 
-_LATER = {"baseline", "raised_to"}
+_LATER = {"baseline", "raised_to", "prevalence"}
 """Keys that maps of earlier versions lack."""
 
 
