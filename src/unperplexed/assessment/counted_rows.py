@@ -72,12 +72,8 @@ class CountedRows(Frozen, eq=False):
     @property
     def n_clusters(self) -> int | None:
         """Number of clusters; None for independent rows."""
-        return None if self.clusters is None or (self.beside and self.units == self.n_rows) else self.units
-
-    @property
-    def beside(self) -> bool:
-        """Whether rows have more than a probability and an outcome, so that equal ones are not alike."""
-        return self.prices is not None or self.period is not None
+        alone = self.prices is not None and self.units == self.n_rows
+        return None if self.clusters is None or alone else self.units
 
     @property
     def frequency(self) -> float:
@@ -186,13 +182,13 @@ def rows_one_by_one(
 ) -> CountedRows:
     """Take the gathered rows of a forecaster as they are, with what is beside them."""
     p = rows.values[name][:, 1]
-    each = np.arange(rows.n_rows) if rows.clusters is None and (prices is not None or period is not None) else None
+    alone = np.arange(rows.n_rows) if prices is not None else None  # so that no rows are taken as alike
     return CountedRows(
         p=_in_precision(p, _single(p)),
         positive=rows.truth,
         weight=rows.weights,
         squared=rows.weights**2,
-        clusters=rows.clusters if each is None else each,
+        clusters=alone if rows.clusters is None else rows.clusters,
         n_rows=rows.n_rows,
         weighted=rows.weighted,
         labels=rows.labels,

@@ -56,7 +56,7 @@ class Share(ByValue):
 class AtCapacity(ByValue):
     """Acting on the rows with the highest probabilities, as many as a capacity allows, or as many in each period.
 
-    Where costs differ by row, on those where acting saves the most. Rows that are tied share what is left.
+    Where costs differ by row, on those where acting saves the most. Ties are broken at random.
     """
 
     capacity: int
@@ -203,13 +203,12 @@ def decision_curve(
     return curve_of(columns, beside, at, confidence, warnings, single=single)
 
 
+Beside = tuple[Floats | None, Any]
+"""Costs of each row by kind, and its period; None where all rows have the same."""
+
+
 def rows_for_decisions(
-    y_true: Any,
-    y_prob: Any,
-    forecasters: Mapping[str, Any],
-    reading: Mapping[str, Any],
-    prices: Floats | None = None,
-    period: Any = None,
+    y_true: Any, y_prob: Any, forecasters: Mapping[str, Any], reading: Mapping[str, Any], beside: Beside = (None, None)
 ) -> tuple[dict[str, CountedRows], Reader | None]:
     """Read the rows of forecasters, and give what reads further probabilities of them; or take those of a tally.
 
@@ -223,10 +222,8 @@ def rows_for_decisions(
         The probabilities of each forecaster.
     reading : mapping
         Options of `Forecasts`.
-    prices : ndarray of shape (n, 4), optional
-        Costs of each row by kind, where these differ.
-    period : array_like of shape (n,), optional
-        Period of each row.
+    beside : tuple of ndarray of shape (n, 4) or None, and array_like of shape (n,) or None
+        Costs of each row by kind, where these differ, and the period of each row.
 
     Returns
     -------
@@ -240,8 +237,9 @@ def rows_for_decisions(
     InputError
         As `Forecasts`; for more than two classes, and for a forecaster named as another rule is.
     """
+    prices, period = beside
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, "cost_fp, cost_fn": prices, "period": period, **reading})
+        refuse_rows({"y_prob": y_prob, "costs": prices, "period": period, **reading})
         return {MODEL: rows_of_tally(y_true)}, None
     for name in (ALL, NONE):
         if name in forecasters:

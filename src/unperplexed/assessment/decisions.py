@@ -23,7 +23,6 @@ from ..report.document import Python
 from ..report.numbers import between, number
 from ..report.result import JsonResult
 from ..statistics.intervals import UNKNOWN, Interval, checked_sampling, wilson
-from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
@@ -154,8 +153,8 @@ class Decision(JsonResult):
 def conclusion(d: Decision) -> tuple[str, str]:
     """Say from which probability on to act, then what that costs and what miscalibration adds."""
     positive = short_name(str(d.labels[1]))
-    by_row = f"the row's threshold, {d.thresholds.low:.3g} to {d.thresholds.high:.3g}"
-    least = by_row if d.thresholds.low < d.thresholds.high else f"{d.threshold:.3g}"
+    low, high = d.thresholds
+    least = f"{d.threshold:.3g}" if math.isnan(low) else f"the row's threshold, {low:.3g} to {high:.3g}"
     where = f"where the probability of {positive!r} is at least {least}"
     m = d.miscalibration
     words = (
@@ -269,7 +268,7 @@ def decide(
     """
     checked_sampling(confidence, 0, seed)
     costs, prices = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
-    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading, prices, period)
+    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading, (prices, period))
     beside, warnings = recalibrated_beside(recalibrated, columns, read, seed)
     decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings, capacity)
     return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
@@ -282,9 +281,12 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
     else:
         fit = PythonLine.reading(reading).text
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
-    by_row = "(cost_fp - cost_tn) / (cost_fp - cost_tn + cost_fn - cost_tp)"
-    least = by_row if found.thresholds.low < found.thresholds.high else f"{found.threshold:.6g}"
+    least = f"{found.threshold:.6g}" if math.isnan(found.thresholds.low) else _THRESHOLD
     return Python(f"{fit}\nact = recalibrated{column} >= {least}")
+
+
+_THRESHOLD = "(cost_fp - cost_tn) / (cost_fp - cost_tn + cost_fn - cost_tp)"
+"""The threshold of each row, in Python."""
 
 
 def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
@@ -309,23 +311,22 @@ def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
         For a cost that is no finite number, and for a wrong decision that costs no more than a right one.
     """
     costs = dict(zip(("cost_fp", "cost_fn", "cost_tp", "cost_tn"), given, strict=True))
-    fp, fn, tp, tn = (_numbers(name, value) for name, value in costs.items())
-    if len({each.size for each in (fp, fn, tp, tn) if each.ndim}) > 1:
+    values = [_numbers(name, value) for name, value in costs.items()]
+    if len({each.size for each in values if each.ndim}) > 1:
         raise InputError(f"{', '.join(costs)}: of different lengths; give one cost, or one for each row.")
-    prices = np.stack(np.broadcast_arrays(tn, fn, fp, tp), axis=-1)
+    fp, fn, tp, tn = np.broadcast_arrays(*values)
     for names, wrong, right, rows, act in (
         ("cost_fp and cost_tn", fp, tn, "negative", "always"),
         ("cost_fn and cost_tp", fn, tp, "positive", "never"),
     ):
-        apart = np.stack(np.atleast_1d(*np.broadcast_arrays(wrong, right)))
-        bad = np.flatnonzero(~(apart[0] > apart[1]))
+        bad = np.flatnonzero(~(wrong > right))
         if bad.size:
-            where = f" in {rows_text(bad)}" if prices.ndim > 1 else ""
+            where = f" in {rows_text(bad)}" if fp.ndim else ""
             raise InputError(
                 f"{names}: a wrong decision on a {rows} row has to cost more than a right one, got"
-                f" {apart[0, bad[0]]:g} and {apart[1, bad[0]]:g}{where}; with these costs one would {act} act."
+                f" {wrong.flat[bad[0]]:g} and {right.flat[bad[0]]:g}{where}; with these costs one would {act} act."
             )
-    return Costs(*(float(each.mean()) for each in (fp, fn, tp, tn))), prices if prices.ndim > 1 else None
+    return Costs(*(float(each.mean()) for each in values)), np.stack([tn, fn, fp, tp], axis=1) if fp.ndim else None
 
 
 def _numbers(name: str, value: Any) -> Floats:
@@ -351,7 +352,7 @@ class Deciding(NamedTuple):
         """Decide, with recalibrated probabilities or none, and at a capacity or none."""
         rows, at = self.rows, self.costs.threshold
         limits, acted = UNKNOWN, self.acts(rows, rows.p)
-        cells = rows.at(np.array([at]))
+        cells = rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5]))
         every = np.ones(rows.p.size, dtype=np.bool_)
         best, tuned = math.nan, None
         if rows.prices is None:
@@ -359,7 +360,6 @@ class Deciding(NamedTuple):
         else:
             each = threshold_of(rows.prices)
             at, limits = float(np.median(each)), Interval(float(each.min()), float(each.max()))
-            cells = rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5]))
         after, difference = (None, None) if recalibrated is None else self.compared(recalibrated)
         bound, of_cell = self.bound(at)
         return Decision(
@@ -382,20 +382,20 @@ class Deciding(NamedTuple):
             n_clusters=rows.n_clusters,
             weighted=rows.weighted,
             notes={MODEL: rows.notes},
-            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, self.costs),
+            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, seed, self.costs),
             bound=bound,
             warnings=(*warnings, *of_cell),
         )
 
     def costs_of(self, rows: CountedRows, acted: Bools) -> Floats:
         """Cost of a row of each lot."""
-        return costs_by(rows, self.costs, acted)
+        kind = 2 * acted + rows.positive
+        return np.asarray(self.costs.by_kind[kind] if rows.prices is None else rows.prices[np.arange(kind.size), kind])
 
     def acts(self, rows: CountedRows, p: AnyFloats) -> Bools:
-        """Lots that are acted on by their probabilities, or by others."""
-        if rows.prices is not None:
-            return np.asarray(p >= threshold_of(rows.prices))
-        return rows.acts(self.costs.threshold) if p is rows.p else np.asarray(p >= self.costs.threshold)
+        """Lots that are acted on by their probabilities, or by others, in the precision of these."""
+        at = self.costs.threshold if rows.prices is None else threshold_of(rows.prices)
+        return np.asarray(p >= np.asarray(at, p.dtype))
 
     def mean(self, rows: CountedRows, acted: Bools) -> MeanCost:
         """Mean cost of acting on some lots, with its interval."""
@@ -463,62 +463,34 @@ class Deciding(NamedTuple):
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 
 
-def costs_by(rows: CountedRows, costs: Costs, acted: Bools) -> Floats:
-    """Cost of a row of each lot."""
-    kind = 2 * acted + rows.positive
-    return np.asarray(costs.by_kind[kind] if rows.prices is None else rows.prices[np.arange(kind.size), kind])
+def at_capacity(
+    rows: CountedRows, capacity: int, confidence: float, seed: int = 0, costs: Costs | None = None
+) -> AtCapacity:
+    """Act on as many rows as a capacity allows, in all or in each period: those where acting saves the most.
 
-
-def at_capacity(rows: CountedRows, capacity: int, confidence: float, costs: Costs | None = None) -> AtCapacity:
-    """Act on the rows with the highest probabilities, as many as a capacity allows.
-
-    Intervals are Wilson's with the effective number of rows of the influence function, which allows for the threshold:
-    it follows from the rows, and what one more row displaces is an event as often as rows about the threshold are.
+    Where all rows cost the same these are the most probable ones. Ties are broken at random.
     """
+    if rows.p.size != rows.n_rows:
+        raise InputError("capacity (--capacity): the rows of a tally are not known one by one; decide by the rows.")
     if not is_whole(capacity, 1, rows.n_rows):
         raise InputError(f"capacity (--capacity): expected a number of rows, 1 to {rows.n_rows:,}, got {capacity!r}.")
-    acted, about = _acted_on(rows, capacity)
-    n, y = float(rows.weight.sum()), rows.positive
-    share, hits = (float(product(rows.weight, x)) / n for x in (acted, acted * y))
-    displaced = acted * (y - about)
-
-    def limited(value: float, influence: Floats) -> Share:
-        mean = rows.mean(influence)
-        known = 0 < value < 1 and mean.standard_error > 0
-        worth = value * (1 - value) / mean.standard_error**2 if known else share * n**2 / float(rows.squared.sum())
-        return Share(value, wilson(value, worth, float(t_quantile(confidence, max(mean.degrees, _LEAST_FREEDOM)))))
-
-    precision, recall = hits / share, hits / rows.frequency if rows.frequency else math.nan
-    spent = None
-    if costs is not None:
-        by_act = (costs_by(rows, costs, np.full(y.size, act)) for act in (True, False))
-        spent = rows.mean(sum(x * part for x, part in zip(by_act, (acted, 1 - acted), strict=True)))
+    p = rows.p.astype(np.float64)
+    spent = -p if rows.prices is None else (np.stack([1 - p, p], axis=1) * _saved(rows.prices)).sum(axis=1)
+    period = np.zeros(p.size, np.int64) if rows.period is None else rows.period
+    order = np.lexsort((np.random.default_rng(seed).random(p.size), spent, period))
+    acted, ordered = np.empty(p.size, np.bool_), period[order]
+    acted[order] = np.arange(p.size) - np.searchsorted(ordered, ordered) < capacity
+    deciding = Deciding(rows, costs or Costs(1.0, 1.0), confidence)
+    found = deciding.confusion(rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5])))
     return AtCapacity(
         capacity,
-        None if rows.period is None else int(np.unique(rows.period).size),
-        share * n,
-        limited(precision, displaced / share),
-        limited(recall, (displaced - recall * y) / rows.frequency) if rows.frequency else Share(math.nan, UNKNOWN),
-        float(rows.p[acted > 0].min()),
-        None if spent is None else MeanCost(spent.mean, spent.interval(confidence)),
+        None if rows.period is None else np.unique(period).size,
+        found.true_positives + found.false_positives,
+        found.positive_predictive_value,
+        found.sensitivity,
+        float(p[acted].min()),
+        deciding.mean(rows, acted) if costs else None,
     )
-
-
-def _acted_on(rows: CountedRows, capacity: int) -> tuple[Floats, float]:
-    """Give the share of each lot that is acted on, and the frequency of events where the capacity ends."""
-    score: Floats = rows.p.astype(np.float64)
-    if rows.prices is not None:  # what acting saves on average
-        score = (np.stack([score - 1, -score], axis=1) * _saved(rows.prices)).sum(axis=1)
-    period = np.zeros(score.size) if rows.period is None else rows.period
-    blocks, block = np.unique(np.stack([period, -score], axis=1), axis=0, return_inverse=True)
-    block = block.reshape(-1)
-    size = np.bincount(block, rows.weight)
-    before = np.cumsum(size) - size
-    before -= before[np.searchsorted(blocks[:, 0], blocks[:, 0])]
-    about = (np.abs(before + size / 2 - capacity) <= max(capacity / 2, size.max()))[block]
-    weight = np.where(about, rows.weight, 0.0)
-    frequency = float(product(weight, rows.positive) / weight.sum()) if about.any() else rows.frequency
-    return np.clip((capacity - before) / size, 0, 1)[block], frequency
 
 
 def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> float:

@@ -246,7 +246,7 @@ class PrecisionRecall(ReadOnlyArrays):
     """Share of events among what is acted on (positive predictive value). Larger is better."""
     low: Floats
     high: Floats
-    """Wilson interval of the precision, each threshold by itself; NaN where there is none."""
+    """Wilson interval of the precision, each threshold by itself, by the effective number of rows; NaN for too few."""
     acted_on: Floats
     """Share of the rows that are acted on."""
     frequency: float
@@ -266,13 +266,11 @@ def precision_recall(tally: Tally, confidence: float = 0.95) -> PrecisionRecall 
     wanted = found[0] * (np.arange(1, _STEPS + 1) / _STEPS) * (1 - _ROUNDING)
     places = np.unique(found.size - 1 - np.searchsorted(found[::-1], wanted))[::-1]
     true, acted = found[places], (found + others)[places]
-    precision, limits = true / acted, []
-    for place, share, of in zip(places.tolist(), precision.tolist(), acted.tolist(), strict=True):
-        above = np.arange(found.size) >= place
-        error = counts.standard_error(above * (1 - share) / of, above * (-share / of))
-        rows = share * (1 - share) / error**2 if error > 0 else tally.effective_rows * of / tally.weight
-        limits.append(wilson(share, rows, reach) if (reach := counts.reach(confidence)) < math.inf else UNKNOWN)
-    low, high = np.array(limits).T
+    squares = np.cumsum((counts.squared_positive + counts.squared_negative)[::-1])[::-1][places]
+    rows = acted**2 / squares * (tally.effective_rows * tally.weight_squared / tally.weight**2)
+    precision, reach = true / acted, counts.reach(confidence)
+    each = zip(precision.tolist(), rows.tolist(), strict=True)
+    low, high = np.array([wilson(*pair, reach) if reach < math.inf else UNKNOWN for pair in each]).T
     whole = float(found[0] + others[0])
     shares = true / found[0], precision, low, high, acted / whole
     return PrecisionRecall(counts.p[places], *shares, frequency=float(found[0]) / whole)

@@ -168,7 +168,8 @@ def costly(a: Any, least: float) -> Diagnosis:
     """Leave out of the verdict what is not shown to cost so many nats a row; what has no cost stays."""
     d = a.diagnosis
     kept = [x for x in d.findings if x.error in _WITHOUT_COST or cost_interval(a, x).low >= least]
-    return replace(d, findings=tuple(kept)) if least else d
+    found: Diagnosis = replace(d, findings=tuple(kept)) if least else d
+    return found
 
 
 _WITHOUT_COST = ("certainty", "rows", "permuted")

@@ -54,8 +54,8 @@ def check(arguments: argparse.Namespace) -> int:
     assessed, changes, against = (_of_numbers(a), {}, "") if numbers else _of_classes(a, parsed)
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    gate = {"point": point, "anytime": a.anytime, "min_effect": a.min_effect}
-    found = checked(assessed, wanted, **gate, changes=changes, against=against)
+    gate = partial(checked, point=point, anytime=a.anytime, min_effect=a.min_effect)
+    found = gate(assessed, wanted, changes=changes, against=against)
     written = {}
     if a.summary is not None:
         earlier = a.summary.read_bytes() if a.summary.is_file() else b""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
     from ..report.explanations import Explanation
-    from ..tally.distributions import DistributionTally
 
 Found = tuple[Sequence[Block], Any]
 """What text has of a section, and what JSON has of it."""
@@ -268,7 +267,12 @@ def tally(arguments: argparse.Namespace) -> None:
     if a.output is None and len(rows.tallies) < len(rows.names):
         raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    found: Any = _tally_of_distributions(a) if of_numbers(a) else _tally_of_classes(a, rows, without)
+    if of_numbers(a):
+        from .distributions import tally_of_distributions
+
+        found: Any = tally_of_distributions(a)
+    else:
+        found = _tally_of_classes(a, rows, without)
     try:
         found = found.tagged(**a.tag)
     except InputError as error:
@@ -295,12 +299,6 @@ def _tally_of_classes(a: argparse.Namespace, rows: Input, without: list[str]) ->
     rows.say("no column of outcomes (--truth): predictions alone are counted, for monitor --drift")
     alone = replace(rows, selection=replace(rows.selection, outcomes=False))
     return Predictions(alone.tally(["classes"], diagnosed=0))
-
-
-def _tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
-    from .distributions import tally_of_distributions
-
-    return tally_of_distributions(a)
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -43,16 +43,14 @@ def decide(arguments: argparse.Namespace) -> None:
             found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, a.capacity)
             found = found.advising(decision_commands(a))
         else:
-            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence)
+            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence, a.seed)
             found = replace(curve(), capacity=most)
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
 
 
-def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) -> tuple[Costs | None, Floats | None]:
+def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) -> tuple[Costs, Floats | None]:
     """Check the costs of false positives and negatives, and of true ones; those of a column are of each row."""
-    if not costs:
-        return None, None
     if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
         raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
     values = (costs.get(key, 0.0) for key in COSTS)
@@ -69,7 +67,10 @@ def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[C
         def column(name: str) -> pl.Series:
             return pl.concat(key_column(keys[name], name)[places] for _, keys, places in parts)
 
-        whole, prices = _costs(costs, lambda name: Derived(name).numbers(column(name), gathered.index).to_numpy())
+        def numbers(name: str) -> Floats:
+            return Derived(name).numbers(column(name), gathered.index).to_numpy()
+
+        whole, prices = _costs(costs, numbers) if costs else (None, None)
         number = row_keys(column(period), gathered.n_rows).group if period else None
         return rows_one_by_one(gathered, MODEL, prices, number), whole
     if others := [name for name in rows.names if name not in rows.tallies]:
@@ -77,7 +78,7 @@ def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[C
     if rows.selection.keys:
         raise InputError(f"{rows.tallies[0]}: counts rows and has no columns; name the file of the rows.")
     rows.refuse_reading()
-    return rows_of_tally(rows.merged()), _costs(costs, np.array)[0]
+    return rows_of_tally(rows.merged()), _costs(costs, np.array)[0] if costs else None
 
 
 def _places(part: Forecasts) -> Ints:

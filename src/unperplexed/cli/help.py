@@ -217,10 +217,7 @@ USAGE = {
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        [
-            "decide fraud.csv --truth y --prob p --costs fp=1 fn=9",
-            "decide fraud.csv --truth y --prob p --costs fp=5 fn=amount --capacity 100:day",
-        ],
+        ["decide fraud.csv --truth y --prob p --costs fp=5 fn=amount --capacity 100:day"],
         "--truth --prob --costs --capacity --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
@@ -231,7 +228,7 @@ USAGE = {
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
             "check new.csv --truth y --prob p --earlier old.csv --on id",
         ],
-        "--truth --prob --require --min-effect --earlier --on --where --clusters --summary --junit --json",
+        "--truth --prob --require --min-effect --earlier --on --where --clusters --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(
@@ -245,7 +242,7 @@ USAGE = {
             "monitor loans.csv --truth default --prob p --time date:week",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --by --clusters --require --history --rebuild --drift --report",
+        "--truth --prob --time --by --require --history --rebuild --drift --report",
         "check, tally",
     ),
     "lm": Usage(

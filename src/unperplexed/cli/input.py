@@ -290,13 +290,16 @@ class Input(Frozen):
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
 
 
+_NUMBERS = ("a tally of predictive distributions", "assess")
+
+
 def class_tally(name: str) -> Tally:
     """Load a tally of classes; others are refused."""
     found = Tally.load(name)
     if not isinstance(found, Tally):
-        alone = "predictions without outcomes, which only monitor --drift and tally take"
-        other = "a tally of predictive distributions, which only assess and tally take"
-        raise InputError(f"{name}: {alone if isinstance(found, Predictions) else other}.")
+        alone = isinstance(found, Predictions)
+        kind, taken = ("predictions without outcomes", "monitor --drift") if alone else _NUMBERS
+        raise InputError(f"{name}: {kind}, which only {taken} and tally take.")
     return found
 
 

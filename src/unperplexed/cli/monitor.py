@@ -15,11 +15,11 @@ from .._lib.output_files import sole_run
 from .._lib.serialize import json_text
 from ..calibration.dependence_search import DependenceSearch
 from ..monitoring.drifted import Drift
-from ..monitoring.history import MOST_PERIODS, NO_NUMBERS, History, in_time
+from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
 from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
-from ..tally.tally import Predictions, Tally, counts_distributions
+from ..tally.tally import Predictions, Tally
 from .input import Input, class_tally
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -61,12 +61,10 @@ def monitor(arguments: argparse.Namespace) -> int:
 
 def _lines(found: Monitored | Drift) -> str:
     """Give a line of JSON for each period, for jobs that read one."""
-    rows = [each.rows for each in found.points] if isinstance(found, Drift) else found.rows
-    alarms = [found.alarm] if isinstance(found, Drift) else found.alarms
+    alarms = found.alarms if isinstance(found, Monitored) else (found.alarm,)
     came = {each.period for each in alarms if each is not None}
-    each = zip(found.periods, rows, found.log_evidence.tolist(), strict=True)
-    of = ({"period": name, "rows": n, "log_evidence": x, "alarm": name in came} for name, n, x in each)
-    return "\n".join(json_text(line, None) for line in of)
+    of = zip(found.periods, found.log_evidence.tolist(), strict=True)
+    return "\n".join(json_text({"period": name, "log_evidence": x, "alarm": name in came}, None) for name, x in of)
 
 
 def _refuse_observed(a: argparse.Namespace) -> None:
@@ -120,11 +118,10 @@ def _joined(a: argparse.Namespace, rows: Input, known: History, new: History) ->
     """Add new periods; with --rebuild also those that were missed or counted anew, and say which."""
     found, before = known.then(new, rebuild=a.rebuild), {each.name: each for each in known.periods}
     for each in new.periods if a.rebuild and before else ():
-        rows_of = number_of(round(each.rows), "forecast")
-        if each.name not in before:
-            rows.say(f"{each.name}: put in its place, {rows_of}")
-        elif not each.same(before[each.name]):
-            rows.say(f"{each.name}: replaced, {rows_of} instead of {before[each.name].rows:,.0f}")
+        old = before.get(each.name)
+        if old is None or not each.same(old):
+            how = "put in its place" if old is None else f"instead of {old.rows:,.0f}"
+            rows.say(f"{each.name}: {number_of(round(each.rows), 'forecast')}, {how}")
     return found
 
 
@@ -134,7 +131,7 @@ def _of_numbers(a: argparse.Namespace) -> History:
     from .distributions import distributions_of, reading_of
 
     if a.drift:
-        raise InputError(f"--drift: {NO_NUMBERS}")
+        raise InputError("--drift: it is for probabilities of classes, not for predictive distributions.")
     timed = _timed(a) if a.time else None
     read = distributions_of(argparse.Namespace(**{**vars(a), "by": a.by if timed is None else [timed, *a.by]}))
     times = _issued(read.issued) if timed is None else read.frame[timed]
@@ -158,23 +155,18 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
     if a.time or a.by:
         raise InputError("--time and --by are for rows; tallies are one a period, named by their files.")
     rows.refuse_reading()
-    found: dict[str, Tally | Predictions] = {}
-    files: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for name in rows.names:
         tally = Tally.load(name) if a.drift else class_tally(name)
-        if counts_distributions(tally):
-            raise InputError(f"{name}: {NO_NUMBERS}")
         if a.mixed:
             tally = tally.tagged(name="", model="")
         [period, *more] = tally.tags.periods
         period = Path(name).stem if more or not period else period
         if period in found:
-            parts = command_line(["tally", files[period], name, "--tag", f"period={period}", "-o", "sum.tally"])
-            raise InputError(
-                f"{name}: another tally has the same period, {period}. Rename one. Or if both are parts of it, such as"
-                f" late outcomes, add them up: unperplexed {parts}"
-            )
-        found[period], files[period] = tally, name
+            parts = command_line(["tally", "OTHER.tally", name, "--tag", f"period={period}", "-o", "sum.tally"])
+            same = f"{name}: another tally has the same period, {period}."
+            raise InputError(f"{same} Rename one, or add up parts of it, such as late outcomes: unperplexed {parts}")
+        found[period] = tally
     if any(isinstance(each, Predictions) for each in found.values()):  # outcomes of the others are not used
         found = {period: Predictions(each) if isinstance(each, Tally) else each for period, each in found.items()}
     return History.of({key[0]: found[str(key[0])] for key in in_time([(period,) for period in found])})

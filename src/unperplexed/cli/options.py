@@ -380,9 +380,9 @@ def add_terms(command: argparse.ArgumentParser) -> None:
     command.add_argument("terms", nargs="*", metavar="TERM", help=text)
 
 
-def add_outputs(command: argparse.ArgumentParser) -> None:
-    """Add what most commands write: JSON, a plot and a report."""
-    add_json(command)
+def add_outputs(command: argparse.ArgumentParser, *json: str) -> None:
+    """Add what most commands write: JSON, of which a text may tell more, a plot and a report."""
+    add_json(command, *json)
     add_plot(command)
     add_report(command)
 

@@ -148,9 +148,7 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     About("work", command).path("--history", text=text)
     text = "put periods of FILE in their places in the history: a missed day, or one counted anew with late outcomes"
     About("work", command).switch("--rebuild", text)
-    options.add_json(command, "write all results as JSON, or as .jsonl a line for each period; '-' prints them")
-    options.add_plot(command)
-    options.add_report(command)
+    options.add_outputs(command, "write all results as JSON, or as .jsonl a line for each period; '-' prints them")
 
 
 def add_pool(command: argparse.ArgumentParser) -> None:

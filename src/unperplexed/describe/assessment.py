@@ -309,8 +309,8 @@ class Described:
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"
         yield Section("groups", title, [tables.groups_table(self.event), metrics.bins_table(a)], "By probability", 7)
-        if a.precision_recall is not None and (table := tables.precision_table(a)) is not None:
-            chart = charts.precision_chart(self.event, a.precision_recall)
+        if (table := tables.precision_table(a)) and (curve := a.precision_recall):
+            chart = charts.precision_chart(self.event, curve)
             yield Section("precision", "Precision and recall", [chart, table], "Precision and recall")
         yield Section(
             "risk",

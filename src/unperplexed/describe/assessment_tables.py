@@ -74,14 +74,12 @@ def precision_table(a: Assessment) -> Table | None:
     if curve is None or average is None:
         return None
     level, by_chance = confidence_interval(a.source.sampling.confidence), number(curve.frequency)
-    return Table(
+    return Table.of(
         f"Average precision {number(average.value)}{aside(ci(level, average.interval))}; by chance {by_chance}.",
-        [
-            Column("recall", [share(x) for x in curve.recall.tolist()]),
-            curve_estimates("precision", curve.precision, curve.low, curve.high, share),
-            Column("from probability", [number(x) for x in curve.threshold.tolist()]),
-            Column("acted on", [share(x) for x in curve.acted_on.tolist()]),
-        ],
+        Column("recall", [share(x) for x in curve.recall.tolist()]),
+        curve_estimates("precision", curve.precision, curve.low, curve.high, share),
+        Column("from probability", [number(x) for x in curve.threshold.tolist()]),
+        Column("acted on", [share(x) for x in curve.acted_on.tolist()]),
         notes=level,
     )
 

@@ -11,8 +11,8 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
-from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
-from ..assessment.decisions import Decision, MeanCost, conclusion
+from ..assessment.decision_curve import MODEL, DecisionCurve, MeanCost, NetBenefit, Share
+from ..assessment.decisions import Decision, conclusion
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
@@ -98,15 +98,12 @@ def _at_capacity(d: Decision | DecisionCurve) -> list[Table]:
     if c is None:
         return []
     each = f" in each of {number_of(c.periods, 'period')}" if c.periods else ""
-    values = [("precision", c.precision), ("recall", c.recall), *([("cost a row", c.cost)] if c.cost else [])]
+    values: list[tuple[str, Share | MeanCost]] = [("precision", c.precision), ("recall", c.recall)]
+    values += [("cost a row", c.cost)] if c.cost else []
     caption = f"Capacity: act on {number_of(c.capacity, 'row')}{each}, the most probable or costly first,"
-    return [
-        Table(
-            f"{caption} {count(round(c.acted_on))} in all, from {number(c.threshold)} on.",
-            [Column("", [name for name, _ in values]), estimates("value", ((x.value, x.interval) for _, x in values))],
-            notes=confidence_interval(d.confidence),
-        )
-    ]
+    caption = f"{caption} {count(c.acted_on)} in all, from {number(c.threshold)} on."
+    shown = estimates("value", ((x.value, x.interval) for _, x in values))
+    return [Table.of(caption, Column("", [name for name, _ in values]), shown, notes=confidence_interval(d.confidence))]
 
 
 def costs_chart(d: Decision) -> Chart:
@@ -134,11 +131,10 @@ def _best(d: Decision) -> str:
 
 
 def _settings(d: Decision) -> str:
-    mean = " (means: costs differ by row)" if d.thresholds.low < d.thresholds.high else ""
     costs = f"cost of a false positive {d.costs.false_positive:.6g}, of a false negative {d.costs.false_negative:.6g}"
     for name, cost in (("positive", d.costs.true_positive), ("negative", d.costs.true_negative)):
         costs += f", benefit of a true {name} {-cost:.6g}" if cost else ""
-    return costs + mean
+    return costs + " (means: costs differ by row)" * (not math.isnan(d.thresholds.low))
 
 
 def facts_of(d: Decision | DecisionCurve) -> str:
@@ -244,9 +240,8 @@ def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
     here = everything >= floor
     lines = []
     for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
-        band = (getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
-        role = _ROLES[min(at, len(_ROLES) - 1)]
-        lines.append(Line(x, getattr(rule, benefit), role, name, *band, label=name))
+        ends = [getattr(rule, end) if at < _MOST_BANDS else None for end in (low, high)]
+        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
     if here.any():
         lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())

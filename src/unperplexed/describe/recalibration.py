@@ -45,12 +45,10 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
 def _prior_shift(state: State) -> Iterator[str]:
     """State what a change of the prevalence assumes, and how to test it."""
     if state.prevalence is not None:
-        yield (
-            f"The map is for a prevalence of {share(state.prevalence)} instead of {share(state.facts.observed[1])}. It"
-            " assumes that the rows of each class are as in the fit, and only their shares differ (prior shift). Test"
-            " this on rows of the new population with outcomes: unperplexed assess NEW --apply MAP finds no error if it"
-            " is right; a bias means another prevalence"
-        )
+        old, new = share(state.facts.observed[1]), share(state.prevalence)
+        yield f"The map is for a prevalence of {new} instead of {old}"
+        yield "It assumes that only the shares of the classes differ, and the rows of each are alike (prior shift)"
+        yield "Test this on new rows with outcomes: unperplexed assess NEW --apply MAP should find no error"
 
 
 def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from .._lib.formatting import number_of, printable, rule_text, short_name
 from ..forecasts.forecasts import Notes
@@ -71,11 +70,9 @@ def tally_document(tally: Tally, naming: Naming, *, brief: bool) -> Document:
 
 @document.register(Predictions)
 def _predictions_document(found: Predictions, naming: Naming, *, brief: bool) -> Document:
-    whole = tally_document(found.tally, naming, brief=brief)
     what = f"Predictions without outcomes: {counted(found.n_rows, found.tally.n_classes, found.tally.labels)}"
-    [contents] = whole.summary
-    held = [each for each in contents.items if each[0] not in ("scores", "parts")]
-    return replace(whole, headline=what, summary=[Settings(held, "Contents")])
+    held = [each for each in _held(found.tally) if each[0] not in ("scores", "parts")]
+    return Document(what, naming.called, what, calm=True, summary=[Settings(held, "Contents")])
 
 
 def _held(tally: Tally) -> Iterator[tuple[str, str]]:

@@ -322,10 +322,11 @@ def check(
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
     level = _LEVEL if confidence is None else confidence
+    gate = partial(checked, point=confidence is None, anytime=anytime, min_effect=min_effect)
     if is_predictive(y_prob) or isinstance(y_true, DistributionAssessment):
         refuse_for_numbers("earlier" if earlier is not None else "")
         of_numbers = _assessed_numbers(y_true, y_prob, parsed, level, reading)
-        return checked(of_numbers, wanted, point=confidence is None, anytime=anytime, min_effect=min_effect)
+        return gate(of_numbers, wanted)
     scores, options = scoring_rules(parsed), dict[str, Any](reading)
 
     def assessed(counted: Assessment | Tally) -> Assessment:
@@ -349,8 +350,7 @@ def check(
         pair = compare(y_true, both, metrics=scores, floor=floor, confidence=level, **options)
         changes = changes_of_pairs(pair, _NOW)
         against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
-    gate = {"point": confidence is None, "anytime": anytime, "min_effect": min_effect}
-    return checked(now, wanted, **gate, changes=changes, against=against)
+    return gate(now, wanted, changes=changes, against=against)
 
 
 _NOW, _EARLIER = "now", "earlier"

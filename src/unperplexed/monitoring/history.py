@@ -272,9 +272,7 @@ class History(ByValue):
         named = {each.name: each for each in (*kept, *other.periods)}
         order = [str(name) for [name] in in_time([(name,) for name in named])]
         if [name for name in order if name in self.names] != [name for name in self.names if name in named]:
-            raise InputError(
-                f"{other.names[0]}: its place is not known, since periods are not in the order of their names."
-            )
+            raise InputError(f"{other.names[0]}: its place is not known: periods are not in the order of their names.")
         found = replace(found, periods=())
         for name in order:
             found = found.with_period(named[name], other.clustered, found.periods)
@@ -283,7 +281,7 @@ class History(ByValue):
     def without_outcomes(self) -> History:
         """Keep the predictions alone, which `drift` reads."""
         if self.periods and not self.labels:
-            raise InputError(f"drift (--drift): {NO_NUMBERS}")
+            raise InputError("drift (--drift): it is for probabilities of classes, not for predictive distributions.")
         periods = (
             replace(each, groups={name: tuple(e.unobserved() for e in of) for name, of in each.groups.items()})
             for each in self.periods
@@ -348,8 +346,6 @@ def by_period(counted: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
     return periods
 
 
-NO_NUMBERS = "it is for probabilities of classes, not for predictive distributions."
-
 _CHANCE = 1e-6
 """Probability of equal outcomes, given the predictions, below which two periods are one that was counted twice."""
 
@@ -407,10 +403,8 @@ def _check_order(earlier: Sequence[str], name: str) -> None:
     now = span_of(name)
     if before and now and now[0] <= before[1]:
         how = "it is before" if now[1] < before[0] else "it has days of"
-        raise InputError(
-            f"{name}: {how} {last}, which is in the history. Add periods in chronological order, or put one that was"
-            f" missed in its place: {_REBUILD}"
-        )
+        where = f"{name}: {how} {last}, which is in the history."
+        raise InputError(f"{where} Add periods in chronological order, or put a missed one in its place: {_REBUILD}")
 
 
 def _common_tags(name: str, before: Tags, now: Tags) -> Tags:

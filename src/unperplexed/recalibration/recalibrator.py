@@ -269,10 +269,9 @@ class Recalibrator(Fitted[State]):
         array([0.01])
         """
         state = self.state
-        if not state.two or not 0 < state.facts.observed[1] < 1:
-            raise InputError("prevalence (--prevalence): it is for forecasts of two classes, both of which occurred.")
-        if not is_number(prevalence, 0, 1) or prevalence in (0, 1):
-            raise InputError(f"prevalence (--prevalence): expected a frequency between 0 and 1, got {prevalence!r}.")
+        if not (state.two and 0 < state.facts.observed[1] < 1 and is_number(prevalence, 0, 1) and prevalence % 1):
+            known = "expected a frequency between 0 and 1, for two classes that both occurred"
+            raise InputError(f"prevalence (--prevalence): {known}; got {prevalence!r}.")
         return self.with_state(replace(state, prevalence=float(prevalence)), self.dependence_)
 
     @property

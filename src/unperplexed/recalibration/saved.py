@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .._lib.dataclasses import Frozen, replace
+from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.serialize import plain_values
 from ..forecasts.group_keys import Key
@@ -79,16 +79,11 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = saved_gain(data["gain"]), _baseline(data.get("baseline"))
     require(baseline is None or gain is not None, "baseline")
-    state = State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts))
-    return _at_prevalence(state, data.get("prevalence")), dict(settings)
-
-
-def _at_prevalence(state: State, given: Any) -> State:
-    """Take a prevalence, which maps of earlier versions lack."""
-    if given is None:
-        return state
-    require(state.two and 0 < state.facts.observed[1] < 1, "prevalence")
-    return replace(state, prevalence=number(given, "prevalence", SMALLEST, 1 - SMALLEST))
+    raised_to, prevalence = _raised_to(data, facts), data.get("prevalence")
+    if prevalence is not None:
+        require(len(facts.labels) == 2 and 0 < facts.observed[1] < 1, "prevalence")
+        prevalence = number(prevalence, "prevalence", SMALLEST, 1 - SMALLEST)
+    return State(facts, candidates, maps, gain, baseline, raised_to=raised_to, prevalence=prevalence), dict(settings)
 
 
 def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:

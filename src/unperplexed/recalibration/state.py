@@ -133,8 +133,8 @@ class State(Weighed, Frozen):
     @property
     def odds_ratio(self) -> float:
         """Odds of the positive class where the map is to be used, over those in the fit."""
-        new = self.facts.observed[1] if self.prevalence is None else self.prevalence
-        return math.exp(float(logit(new) - logit(self.facts.observed[1])))
+        now = self.facts.observed[1]
+        return 1.0 if self.prevalence is None else math.exp(float(logit(self.prevalence) - logit(now)))
 
 
 def conclusion(state: State) -> str:

@@ -158,7 +158,7 @@ class RecalibrationModule(nn.Module):
         self.form, self.n_classes = form, len(state.facts.labels)
         self.register_buffer("weights", buffer([*state.average.shares.values()]))
         self.limits = state.limits if state.raised_to else None
-        self.odds_ratio = state.odds_ratio if state.prevalence is not None else 1.0
+        self.odds_ratio = state.odds_ratio
         self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ from .._lib.arrays import as_columns, at_hand
 from .._lib.dataclasses import fields
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
-from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
@@ -420,8 +419,8 @@ class Tally(ByValue, TallyState, Tagged):
 class Predictions(ByValue, Result):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 
-    They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file, and `save`
-    keeps one of them, which `Tally.load` reads.
+    They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file. A file of
+    one period is what ``unperplexed tally`` writes of rows without outcomes, and `Tally.load` reads it.
 
     Examples
     --------
@@ -478,10 +477,6 @@ class Predictions(ByValue, Result):
     def to_bytes(self) -> bytes:
         """Give them as the bytes of a file."""
         return tally_bytes(self.tally._state(), PREDICTIONS)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write them to a file, whole or not at all."""
-        write_whole(check_output(Path(path)), self.to_bytes())
 
     def summary(self) -> dict[str, Any]:
         """Give what they are, but for the counts, as plain values."""
