@@ -217,7 +217,7 @@ USAGE = {
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        ["decide fraud.csv --truth y --prob p --costs fp=5 fn=amount --capacity 100:day"],
+        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9", "decide f.csv --truth y --prob p --capacity 100:day"],
         "--truth --prob --costs --capacity --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
