@@ -97,11 +97,11 @@ def _at_capacity(d: Decision | DecisionCurve) -> list[Table]:
     c = d.capacity
     if c is None:
         return []
-    each = f" in each of {number_of(c.periods, 'period')}" if c.periods else ""
+    each = f" in each of {number_of(c.periods, 'period')} ({count(c.acted_on)} in all)" if c.periods else ""
     values: list[tuple[str, Share | MeanCost]] = [("precision", c.precision), ("recall", c.recall)]
     values += [("cost a row", c.cost)] if c.cost else []
-    caption = f"Capacity: act on {number_of(c.capacity, 'row')}{each}, the most probable or costly first,"
-    caption = f"{caption} {count(c.acted_on)} in all, from {number(c.threshold)} on."
+    rows = f"{number_of(c.capacity, 'row')}{each}"
+    caption = f"Capacity: act on {rows}, the most probable or costly first, down to {number(c.threshold)}."
     shown = estimates("value", ((x.value, x.interval) for _, x in values))
     return [Table.of(caption, Column("", [name for name, _ in values]), shown, notes=confidence_interval(d.confidence))]
 
