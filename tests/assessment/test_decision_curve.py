@@ -147,7 +147,7 @@ def test_every_form_has_the_same_figures(small):
     assert "0.400" in str(curve)
     ax = curve.plot(Figure().subplots())
     assert model.net_benefit.tolist() in [list(line.get_ydata()) for line in ax.lines]
-    assert curve.plot(Figure().subplots(), standardized=True).get_ylabel() == "standardized net benefit"
+    assert curve.plot(Figure().subplots(), standardized=True).get_ylabel().startswith("Standardized net benefit")
     assert repr(curve) == "<DecisionCurve of model at 5 thresholds>"
 
 
@@ -180,6 +180,4 @@ def test_bands_of_many_models_are_left_out_of_the_picture(small):
     curve = decision_curve(y, {name: p**power for name, power in zip("abcde", (1, 1.2, 1.4, 0.8, 0.6), strict=True)})
     ax = curve.plot(Figure().subplots())
     assert len(ax.collections) == 3
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert {"d", "e"} <= set(labels)
-    assert "a, 95% CI" in labels
+    assert {*"abcde"} <= {text.get_text() for text in ax.texts}

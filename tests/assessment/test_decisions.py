@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import binomtest
+from scipy.stats import t as student_t
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally, decide, decision_curve
 from unperplexed.assessment.counted_rows import rows_one_by_one
@@ -312,3 +313,101 @@ def test_recalibrated_costs_are_those_of_the_held_out_rows_of_the_recalibrator(r
     q, truth = Recalibrator().fit(y, p, **groups).held_out.recalibrated(Forecasts(y, p, **groups).blocks())
     np.testing.assert_array_equal(truth, y)
     assert found.recalibrated.value == pytest.approx(costs_at(y, q[:, 1], 0.2, 1, 4).mean(), rel=1e-12)
+
+
+def test_costs_of_each_row_give_it_a_threshold_of_its_own(rng):
+    y, p = calibrated(rng, 2000)
+    loss = rng.gamma(2, 5, 2000)
+    found = decide(y, p, cost_fp=1, cost_fn=loss, recalibrated=None)
+    acted = p >= 1 / (1 + loss)
+    costs = np.where(acted, 1.0 * (y == 0), loss * y)
+    assert found.cost.value == pytest.approx(costs.mean())
+    error = costs.std(ddof=1) / np.sqrt(costs.size)
+    low, high = found.cost.interval
+    assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, costs.size - 1) * error)
+    assert found.cost.value < decide(y, p, cost_fp=1, cost_fn=loss.mean(), recalibrated=None).cost.value * 1.2
+    assert found.thresholds == pytest.approx((1 / (1 + loss.max()), 1 / (1 + loss.min())))
+    assert found.confusion.true_positives == (acted & (y == 1)).sum()
+    assert math.isnan(found.best_threshold)
+    assert found.n_clusters is None
+    same = decide(y, p, cost_fp=np.full(2000, 1.0), cost_fn=np.full(2000, 4.0), recalibrated=None)
+    assert same.cost == decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None).cost
+
+
+def test_costs_of_rows_that_are_left_out_do_not_count(rng):
+    y, p = calibrated(rng, 300)
+    loss, gaps = rng.gamma(2, 5, 300), np.where(np.arange(300) % 3, p, np.nan)
+    found = decide(y, gaps, cost_fp=1, cost_fn=loss, invalid="drop", recalibrated=None)
+    kept = np.arange(300) % 3 > 0
+    assert found.cost == decide(y[kept], p[kept], cost_fp=1, cost_fn=loss[kept], recalibrated=None).cost
+
+
+def test_recalibration_is_compared_at_the_thresholds_of_rows(rng):
+    y, p = calibrated(rng, 1500)
+    loss = rng.gamma(2, 2, 1500)
+    found = decide(y, expit(logit(p) + 2), cost_fp=1, cost_fn=loss)
+    assert found.miscalibration.interval.low > 0
+    best = np.where(p >= 1 / (1 + loss), 1.0 * (y == 0), loss * y).mean()
+    assert found.recalibrated.value == pytest.approx(best, abs=0.05)
+    assert "cost_fn" in found._code
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ([1, np.nan], r"cost_fn: expected a finite number.* 1 row \(1"),
+        ([1, 0], r"cost_fn and cost_tp: .* got 0 and 0 in 1 row \(1"),
+        ([1, 2, 3], "of different lengths"),
+        ([[1, 2]], "cost_fn: expected a finite number, or one for each row"),
+    ],
+)
+def test_costs_of_rows_name_the_rows_that_cannot_be(loss, message):
+    with pytest.raises(InputError, match=message):
+        decide([0, 1], [0.2, 0.6], cost_fp=[1, 1], cost_fn=loss)
+
+
+def test_a_capacity_takes_the_most_probable_rows_of_each_period(rng):
+    y, p = calibrated(rng, 1000)
+    day = np.arange(1000) % 10
+    best = decide(y, p, cost_fp=1, cost_fn=4, capacity=20, period=day, recalibrated=None).capacity
+    acted = np.zeros(1000, bool)
+    for each in range(10):
+        of_day = np.flatnonzero(day == each)
+        acted[of_day[np.argsort(-p[of_day])[:20]]] = True
+    assert (best.periods, best.acted_on) == (10, 200)
+    assert best.precision.value == pytest.approx(y[acted].mean())
+    assert best.recall.value == pytest.approx(y[acted].sum() / y.sum())
+    assert best.threshold == p[acted].min()
+    assert best.cost.value == pytest.approx(np.where(acted, y == 0, 4 * y).mean())
+    whole = decide(y, p, cost_fp=1, cost_fn=4, capacity=200, recalibrated=None).capacity
+    assert whole.precision.value == pytest.approx(y[np.argsort(-p)[:200]].mean())
+    assert whole.precision.value >= best.precision.value
+
+
+def test_a_capacity_takes_the_rows_that_save_the_most(rng):
+    y, p = calibrated(rng, 1000)
+    loss = rng.gamma(2, 5, 1000)
+    best = decide(y, p, cost_fp=1, cost_fn=loss, capacity=100, recalibrated=None).capacity
+    acted = np.argsort(-(p * loss - (1 - p)))[:100]
+    assert best.precision.value == pytest.approx(y[acted].mean())
+
+
+def test_ties_at_a_capacity_are_broken_at_random_and_not_by_order():
+    y = np.repeat([1, 0], 500)
+    found = decide(y, np.full(1000, 0.5), cost_fp=1, cost_fn=1, capacity=200, recalibrated=None).capacity
+    assert 0.4 < found.precision.value < 0.6
+
+
+@pytest.mark.parametrize("capacity", [0, 1001, 2.5, "9"])
+def test_a_capacity_is_a_number_of_rows(rng, capacity):
+    y, p = calibrated(rng, 1000)
+    with pytest.raises(InputError, match=r"--capacity.*1 to 1,000"):
+        decide(y, p, cost_fp=1, cost_fn=4, capacity=capacity, recalibrated=None)
+
+
+def test_a_tally_has_no_costs_of_rows_and_no_periods():
+    tally = Tally.of([0, 1, 1], [0.2, 0.6, 0.6])
+    with pytest.raises(InputError, match="costs"):
+        decide(tally, cost_fp=1, cost_fn=[1, 2, 3])
+    with pytest.raises(InputError, match="decide by the rows"):
+        decide(tally, cost_fp=1, cost_fn=1, capacity=1)

@@ -57,7 +57,7 @@ def test_text_and_picture(cases, capsys, tmp_path):
     out = capsys.readouterr().out
     assert out.startswith("Act where the probability of 'yes' is at least 0.231.")
     assert "benefit of a true positive 1, benefit of a true negative 0.5" in " ".join(out.split())
-    assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
+    assert "<!-- recalibrated -->" in (tmp_path / "curve.svg").read_text()
 
 
 def test_commands_read_what_a_map_writes(rng, capsys, tmp_path, monkeypatch):
@@ -118,7 +118,7 @@ def test_tallies_give_what_their_rows_give(cases, capsys, tmp_path):
     assert found["verdict"] == expected["verdict"]
     for field in ("cost", "recalibrated", "miscalibration", "best_cost_cross_fitted"):
         assert found[field]["value"] == pytest.approx(expected[field]["value"], abs=1e-12)
-    assert "<!-- recalibrated, 95% CI -->" in (tmp_path / "curve.svg").read_text()
+    assert "<!-- recalibrated -->" in (tmp_path / "curve.svg").read_text()
 
 
 def test_tallies_beside_rows_or_options_of_rows_are_refused(cases, capsys, tmp_path):
@@ -159,3 +159,38 @@ def test_the_text_loads_no_pictures(cases):
     )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not {"matplotlib", "plotly", "pandas", "sklearn", "torch"} & loaded
+
+
+def test_columns_hold_costs_and_periods_of_rows(rng, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    p, day, loss = rng.beta(1, 3, 400).round(4), np.arange(400) // 40, rng.gamma(2, 5, 400).round(3)
+    y = (rng.random(400) < p).astype(int)
+    gaps = np.where(np.arange(400) % 9, p, np.nan)
+    lines = [",".join("" if np.isnan(x) else str(x) for x in row) for row in zip(y, gaps, day, loss, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(["y,p,day,loss", *lines[:150]]) + "\n")
+    (tmp_path / "b.csv").write_text("\n".join(["y,p,day,loss", *lines[150:]]) + "\n")
+    words = ["decide", "a.csv", "b.csv", "--truth", "y", "--prob", "p", "--invalid", "drop", "--where", "loss > 2"]
+    assert main([*words, "--costs", "fp=1", "fn=loss", "--capacity", "5:day", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    kept = (np.arange(400) % 9 > 0) & (loss > 2)
+    given = {"cost_fp": 1, "cost_fn": loss[kept], "capacity": 5, "period": day[kept]}
+    expected = decide(y[kept], p[kept], **given, recalibrated=None)
+    assert found["cost"]["value"] == pytest.approx(expected.cost.value)
+    assert found["capacity"]["recall"]["value"] == pytest.approx(expected.capacity.recall.value)
+    assert main([*words, "--capacity", "5:day"]) == 0
+    assert "Capacity: act on 5 rows in each of 10 periods (50 in all)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--costs", "fp=1", "fn=los"), "no column 'los'"),
+        (("--capacity", "ten"), "--capacity ten: expected a number of rows"),
+        (("--capacity", "0"), "expected a number of rows, 1 to 300"),
+        (("--capacity", "9:shp"), "no column 'shp'; did you mean 'shop'"),
+        (("--costs", "fp=1", "fn=fraud"), "column 'fraud' is no number"),
+    ],
+)
+def test_a_wrong_column_or_capacity_is_refused(cases, capsys, words, message):
+    assert main(["decide", "cases.csv", *COLUMNS, *words]) == 2
+    assert message in capsys.readouterr().err

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from unperplexed import InputError, Tally
+from unperplexed import InputError, Tally, drift
 from unperplexed import monitor as watched
 from unperplexed._lib.output_files import sole_run
 from unperplexed.cli import main
 from unperplexed.describe.alarm import changed_text
 from unperplexed.monitoring.history import in_time
-from unperplexed.results import History
+from unperplexed.results import History, Predictions
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_tallies_do_not_go_with_rows_or_the_options_of_rows(rain, tmp_path, caps
     for path in tallies:
         Tally.load(path).tagged(period="2026-03-01").save(path)
     assert main(["monitor", *tallies, "--mixed"]) == 2
-    assert "1.tally: another tally has the same period, 2026-03-01. Merge them, or rename" in capsys.readouterr().err
+    assert "1.tally: another tally has the same period, 2026-03-01. Rename one, or add up" in capsys.readouterr().err
 
 
 def test_weeks_are_known_by_their_days_however_these_are_written(tmp_path, capsys):
@@ -404,3 +404,95 @@ def test_a_change_is_said_of_few_constant_errors(rng, coefficients):
         y = rng.random(800) < expit(s + np.polyval(coefficients[::-1], s))
         said += changed_text(watched(y, expit(s), time=month), "month") != ""
     assert said <= 1
+
+
+def counted(folder, day, *more, name="", period="", truth=("--truth", "y")):
+    """Count the rows of a day into a tally, with its period and model as tags."""
+    path = folder / f"{name or day}.tally"
+    tags = ("--tag", f"period=2026-10-{period or day:02}", "model=v7")
+    assert main(["tally", str(folder / f"{day}.csv"), *truth, "--prob", "p", *tags, "-o", str(path), "-q", *more]) == 0
+    return str(path)
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Four days of forecasts, each a file with the parts of a day in which outcomes came."""
+    rng = np.random.default_rng(5)
+    for day in range(1, 5):
+        p = expit(rng.normal(size=200))
+        y, part = (rng.random(200) < p).astype(int), np.arange(200) % 4
+        pl.DataFrame({"y": y, "p": p, "part": part}).write_csv(tmp_path / f"{day}.csv")
+    return tmp_path
+
+
+def test_a_day_that_was_missed_is_put_in_its_place(days, capsys, tmp_path):
+    history, tallies = str(tmp_path / "h.json"), {day: counted(days, day) for day in range(1, 5)}
+    assert main(["monitor", tallies[1], tallies[2], tallies[4], "--history", history, "-q"]) == 0
+    assert main(["monitor", tallies[3], "--history", history]) == 2
+    assert "--rebuild" in capsys.readouterr().err
+    assert main(["monitor", tallies[3], "--history", history, "--rebuild"]) == 0
+    assert "2026-10-03: 200 forecasts, put in its place" in capsys.readouterr().err
+    whole = watched({f"2026-10-0{day}": Tally.load(path) for day, path in tallies.items()})
+    rebuilt = watched(History.load(history))
+    assert rebuilt.periods == whole.periods
+    np.testing.assert_array_equal(rebuilt.log_evidence, whole.log_evidence)
+    assert main(["monitor", tallies[3], "--rebuild"]) == 2
+    assert "--history" in capsys.readouterr().err
+
+
+def test_late_outcomes_of_a_day_add_up_if_the_day_is_named_and_replace_it(days, capsys, tmp_path):
+    history, lines, whole = str(tmp_path / "h.json"), tmp_path / "days.jsonl", counted(days, 1, name="whole")
+    early = counted(days, 1, "--where", "part > 0", name="early")
+    late = counted(days, 1, "--where", "part = 0", name="late")
+    both, named = str(tmp_path / "both.tally"), ["--tag", "period=2026-10-01"]
+    assert main(["monitor", early, "--history", history, "-q"]) == 0
+    assert main(["tally", early, late, "-o", both]) == 2
+    assert "--tag period=2026-10-01" in capsys.readouterr().err
+    assert main(["tally", early, late, "-o", both, "-q", *named]) == 0
+    assert Tally.load(both).score_sums == Tally.load(whole).score_sums
+    assert main(["monitor", both, "--history", history, "-q"]) == 2
+    assert "--rebuild" in capsys.readouterr().err
+    assert main(["monitor", both, "--history", history, "--rebuild", "--json", str(lines)]) == 0
+    assert "2026-10-01: 200 forecasts, instead of 150" in capsys.readouterr().err
+    [line] = map(json.loads, lines.read_text().splitlines())
+    assert (line["period"], line["alarm"]) == ("2026-10-01", False)
+
+
+def test_parts_of_a_day_are_neither_counted_twice_nor_of_other_models(days, capsys, tmp_path):
+    first, copy = counted(days, 1), counted(days, 1, name="copy")
+    other = counted(days, 2, "--tag", "model=v8", period=1)
+    for more, reason in ((copy, "the same rows as another"), (other, "different models")):
+        assert main(["tally", first, more, "--tag", "period=2026-10-01", "-o", str(tmp_path / "sum.tally")]) == 2
+        assert reason in capsys.readouterr().err
+
+
+def test_periods_of_an_unknown_order_are_not_rebuilt():
+    history = History.of({name: Tally.of([0, 1], [0.2, p]) for name, p in (("late", 0.8), ("early", 0.7))})
+    with pytest.raises(InputError, match="place is not known"):
+        history.then(History.of({"noon": Tally.of([0, 1], [0.4, 0.8])}), rebuild=True)
+
+
+def test_predictions_without_outcomes_are_counted_added_up_and_tested_for_drift(days, capsys, tmp_path):
+    for day in range(1, 5):
+        pl.read_csv(days / f"{day}.csv").drop("y").write_csv(tmp_path / f"{day}.csv")
+    alone = [counted(tmp_path, day, truth=()) for day in range(1, 5)]
+    assert main(["monitor", *alone, "--drift", "--json", "-"]) == 0
+    drifted = json.loads(capsys.readouterr().out)
+    expected = drift({f"2026-10-0{day}": Predictions.of(pl.read_csv(f"{days}/{day}.csv")["p"]) for day in range(1, 5)})
+    assert drifted["log_evidence"] == expected.log_evidence.tolist()
+    assert main(["tally", *alone, "-o", str(tmp_path / "sum.tally")]) == 0
+    assert "Predictions without outcomes: 800 forecasts" in capsys.readouterr().out
+    assert Tally.load(tmp_path / "sum.tally").tags.periods == ("2026-10-01/2026-10-04",)
+    for words in (["assess"], ["decide"], ["monitor"], ["check", "--require", "rows > 1"]):
+        assert main([*words[:1], alone[0], *words[1:]]) == 2
+        assert "only monitor --drift" in capsys.readouterr().err
+    with_outcomes = str(tmp_path / "y.tally")
+    Tally.of([0, 1], [0.2, 0.8]).save(with_outcomes)
+    assert main(["tally", alone[0], with_outcomes, "-o", str(tmp_path / "sum.tally")]) == 2
+    assert "do not add up" in capsys.readouterr().err
+
+
+def test_columns_that_may_be_outcomes_are_not_taken_for_none(tmp_path, capsys):
+    (tmp_path / "two.csv").write_text("y,outcome,p\n1,0,.5\n")
+    assert main(["tally", str(tmp_path / "two.csv"), "--prob", "p", "-o", str(tmp_path / "x.tally")]) == 2
+    assert "could be 'y', 'outcome'" in capsys.readouterr().err

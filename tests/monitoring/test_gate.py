@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm, skew
+from scipy.stats import ncx2, norm, skew
 
 from unperplexed import InputError, Tally, assess, check, compare
+from unperplexed.assessment.flat import cost_interval
 from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.monitoring.gate import checked
 
@@ -319,3 +320,37 @@ def test_what_was_counted_or_assessed_is_given_alone():
         for more in ({"y_prob": p}, {"sample_weight": p}):
             with pytest.raises(InputError, match=rf"{next(iter(more))}: a tally's rows are already counted"):
                 check(counted, require="log_loss < 1", **more)
+
+
+def test_the_cost_has_an_interval_of_the_noncentral_chi_squared_distribution(overconfident):
+    low, high = cost_interval(overconfident)
+    ratio, found = 2 * overconfident.n_rows * overconfident.cost, len(overconfident.diagnosis.findings)
+    for limit, share in ((low, 0.95), (high, 0.05)):
+        assert ncx2.cdf(ratio, found, 2 * overconfident.n_rows * limit) == pytest.approx(share, abs=1e-9)
+    assert not check(overconfident, require=f"cost < {0.9 * low}")
+    assert check(overconfident, require=f"cost < {1.1 * low}")
+
+
+def test_calibrated_forecasts_may_cost_nothing():
+    calibrated = assess(*forecasts(3000), confidence=0.9, resamples=0)
+    low, high = cost_interval(calibrated)
+    assert low == calibrated.cost == 0 < high < 0.005
+
+
+def test_an_error_that_costs_nothing_that_matters_fails_no_gate_that_says_so(overconfident):
+    """Expected cost of a slope of 1.03: half its information about 0.03^2 times E[s^2 p (1 - p)], 1.1e-4 nats."""
+    small = assess(*forecasts(400_000, slope=1.03), confidence=0.9, resamples=0, clusters=None)
+    assert not check(small, require="verdict in (none)")
+    found = check(small, require="verdict in (none)", min_effect=0.001)
+    assert found
+    assert found.outcomes[0].words == "none (small: overconfident)"
+    assert not check(small, require="verdict in (none)", min_effect=0.00001)
+    assert not check(overconfident, require="verdict not in (overconfident)", min_effect=0.001)
+
+
+@pytest.mark.parametrize(
+    ("require", "least"), [("cost < 1", 0.1), ("verdict in (none)", -1), ("verdict in (none)", "1")]
+)
+def test_a_smallest_effect_is_for_the_verdict_and_not_negative(overconfident, require, least):
+    with pytest.raises(InputError, match="--min-effect"):
+        check(overconfident, require=require, min_effect=least)

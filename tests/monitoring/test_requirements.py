@@ -72,3 +72,22 @@ def test_what_is_none_is_refused_by_name(text, says):
 )
 def test_an_interval_refutes_what_none_of_it_meets(text, low, high, refuted):
     assert Requirement.parse(text).refuted_by(low, high) is refuted
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("Log loss", "log_loss"),
+        ("Brier score (both classes)", "brier_score"),
+        ("AUC", "auc"),
+        ("Calibration error (ECE)", "ece"),
+        ("Calibration slope", "slope"),
+        ("Calibration intercept", "intercept"),
+        ("Geometric accuracy", "geometric_accuracy"),
+        ("power_score(2)", "power_score(2)"),
+    ],
+)
+def test_metrics_go_by_the_names_that_reports_print(printed, name):
+    assert Requirement.parse(f"{printed} < 0.4").name == name
+    ended = Requirement.parse(f"{printed}.upper < 0.4")
+    assert (ended.name, ended.end) == (name, "upper")

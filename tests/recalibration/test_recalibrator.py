@@ -1,12 +1,15 @@
 """Recalibrator on two classes: laws, the same answer from every form of the data, bad input."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from unperplexed import Forecasts, InputError, Recalibrator, Tally
+from unperplexed import Forecasts, InputError, Recalibrator, Tally, diagnose
 from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, average
 from unperplexed.recalibration.binary_rows import rows_in_clusters
 from unperplexed.recalibration.gain import gain_of
@@ -339,3 +342,46 @@ def test_an_average_is_said_only_where_several_maps_are_kept(rng):
         assert several is not single
         assert ("average of maps" in made.map_text) is several
         assert ("average of maps" in str(made)) is several
+
+
+def prior_shift(rng, n, share, slope=1.0):
+    """Rows of two classes whose log-odds in each class are normal, at some share of the positive class."""
+    y = (rng.random(n) < share).astype(int)
+    s = slope * rng.normal(np.where(y == 1, 1.0, -1.0), np.sqrt(2.0))
+    return y, expit(s)
+
+
+def test_a_new_prevalence_multiplies_the_odds():
+    rng = np.random.default_rng(0)
+    y, p = prior_shift(rng, 2000, 0.5)
+    old, new = (Recalibrator("logistic").fit(y, p) for _ in range(2))
+    moved = logit(new.for_prevalence(0.01).transform(p)) - logit(old.transform(p))
+    assert moved == pytest.approx(np.full(2000, logit(0.01) - logit(y.mean())))
+    saved = Recalibrator.from_dict(json.loads(json.dumps(new.to_dict())))
+    assert saved.transform(p) == pytest.approx(new.transform(p))
+    assert saved.state.prevalence == 0.01
+    assert "prior shift" in str(new)
+
+
+def test_prior_shift_is_tested_by_rows_with_outcomes():
+    rng = np.random.default_rng(1)
+    fitted = Recalibrator("identity").fit(*prior_shift(rng, 20_000, 0.5)).for_prevalence(0.05)
+    y, p = prior_shift(rng, 20_000, 0.05)
+    assert not diagnose(y, fitted.transform(p)).findings
+    assert "bias" in diagnose(y, p).errors
+    y, p = prior_shift(rng, 20_000, 0.05, slope=1.4)
+    assert "confidence" in diagnose(y, fitted.transform(p)).errors
+
+
+@pytest.mark.parametrize("prevalence", [0, 1, -0.1, "0.1", float("nan"), True])
+def test_a_prevalence_is_between_0_and_1(prevalence):
+    fitted = Recalibrator("identity").fit([0, 1] * 20, [0.3, 0.6] * 20)
+    with pytest.raises(InputError, match="--prevalence"):
+        fitted.for_prevalence(prevalence)
+
+
+def test_a_prevalence_needs_two_classes_that_occur():
+    for y, p in (([0, 1, 2] * 9, np.tile(np.eye(3) * 0.7 + 0.1, (9, 1))), ([0] * 20, [0.1] * 20)):
+        fitted = Recalibrator("identity").fit(y, p, labels=None if len(y) == 27 else [0, 1])
+        with pytest.raises(InputError, match="two classes that both occurred"):
+            fitted.for_prevalence(0.1)

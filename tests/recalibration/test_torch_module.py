@@ -36,6 +36,12 @@ def test_two_classes(method):
     np.testing.assert_allclose(module(torch.tensor(both)).numpy(), fitted.transform(both), atol=1e-12)
 
 
+def test_a_new_prevalence():
+    y, p = binary()
+    fitted = Recalibrator("beta").fit(y, p).for_prevalence(0.02)
+    np.testing.assert_allclose(fitted.to_torch()(torch.tensor(p)).numpy(), fitted.transform(p), atol=1e-12)
+
+
 @pytest.mark.parametrize("method", [*MANY_CLASSES, "auto"])
 def test_more_classes(method):
     y, p = classes()

@@ -162,6 +162,7 @@ OTHERS = (
     lambda y, p: check(assess(y, p, resamples=0), require=["log_loss < 1", "log_loss.lower > 2", "verdict in (none)"]),
     lambda y, p: decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None),
     decision_curve,
+    lambda y, p: Predictions.of(p),
     lambda y, p: pool(None, {"a": p, "b": p**2}),
     lambda y, p: explain("slope"),
     lambda y, p: assess_texts(texts(0.5)),

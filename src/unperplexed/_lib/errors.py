@@ -23,6 +23,8 @@ class InputError(ValueError):
     __module__ = "unperplexed"
     missing_outcomes = False
     """Whether some rows have no outcome."""
+    no_outcomes = False
+    """Whether no column can hold outcomes."""
 
     def reworded(self, text: str) -> InputError:
         """Return the same error with another text."""

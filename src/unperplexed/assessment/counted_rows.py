@@ -59,6 +59,10 @@ class CountedRows(Frozen, eq=False):
     notes: Notes
     ends: tuple[AnyFloats, AnyFloats] | None = None
     """Smallest and largest probability of each lot where a tally counted in cells, and ``p`` is a mean."""
+    prices: Floats | None = None
+    """(n, 4): costs of each single row by kind, in the order of `ThresholdCells`; None where all rows cost the same."""
+    period: Ints | None = None
+    """Number of the period of each single row, each of which has a capacity of its own; None for one."""
 
     @property
     def units(self) -> int:
@@ -68,7 +72,8 @@ class CountedRows(Frozen, eq=False):
     @property
     def n_clusters(self) -> int | None:
         """Number of clusters; None for independent rows."""
-        return None if self.clusters is None else self.units
+        alone = self.prices is not None and self.units == self.n_rows
+        return None if self.clusters is None or alone else self.units
 
     @property
     def frequency(self) -> float:
@@ -172,19 +177,24 @@ def _columns(values: AnyFloats, weight: Floats, squared: Floats) -> BinaryColumn
     return BinaryColumns(counts.in_cells(grid) if many else counts, grid)
 
 
-def rows_one_by_one(rows: GatheredRows, name: str) -> CountedRows:
-    """Take the gathered rows of a forecaster as they are."""
+def rows_one_by_one(
+    rows: GatheredRows, name: str, prices: Floats | None = None, period: Ints | None = None
+) -> CountedRows:
+    """Take the gathered rows of a forecaster as they are, with what is beside them."""
     p = rows.values[name][:, 1]
+    alone = np.arange(rows.n_rows) if prices is not None else None  # so that no rows are taken as alike
     return CountedRows(
         p=_in_precision(p, _single(p)),
         positive=rows.truth,
         weight=rows.weights,
         squared=rows.weights**2,
-        clusters=rows.clusters,
+        clusters=alone if rows.clusters is None else rows.clusters,
         n_rows=rows.n_rows,
         weighted=rows.weighted,
         labels=rows.labels,
         notes=rows.notes[name],
+        prices=prices,
+        period=period,
     )
 
 

@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
-from .._lib.typing import Bools, Floats, ReadOnlyArrays
+from .._lib.typing import Bools, ByValue, Floats, ReadOnlyArrays
 from .._version import __version__
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
+from ..forecasts.group_keys import row_keys
 from ..forecasts.labels import Label
 from ..forecasts.reading import RowReading, reads
 from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
-from ..statistics.intervals import checked_sampling
+from ..statistics.intervals import Interval, checked_sampling
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally, refuse_rows
 from .counted_rows import (
@@ -34,6 +35,43 @@ from .counted_rows import (
 
 MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
+
+
+class MeanCost(ByValue):
+    """A mean cost a row. Smaller is better."""
+
+    value: float
+    interval: Interval
+    """Confidence interval; NaN where all rows cost the same, or are too few."""
+
+
+class Share(ByValue):
+    """A share of rows."""
+
+    value: float
+    interval: Interval
+    """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
+
+
+class AtCapacity(ByValue):
+    """Acting on the rows with the highest probabilities, as many as a capacity allows, or as many in each period.
+
+    Where costs differ by row, on those where acting saves the most. Ties are broken at random.
+    """
+
+    capacity: int
+    periods: int | None
+    """Number of periods; None without any."""
+    acted_on: float
+    """Number of rows acted on, as the sum of their weights."""
+    precision: Share
+    """Share of positive rows among those acted on (precision at k). Larger is better."""
+    recall: Share
+    """Share of the positive rows that are acted on (recall at k). Larger is better."""
+    threshold: float
+    """Smallest probability acted on."""
+    cost: MeanCost | None
+    """Cost a row; None without costs."""
 
 
 class DecisionCurve(ReadOnlyArrays, JsonResult):
@@ -64,6 +102,8 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
     bounds: Floats
     """By at most how much a net benefit of the predicted probabilities differs from that of the rows at each threshold,
     where a tally counts in cells; else 0."""
+    capacity: AtCapacity | None = None
+    """Decisions where only so many rows can be acted on."""
     warnings: tuple[str, ...] = ()
     version: str = __version__
 
@@ -163,8 +203,12 @@ def decision_curve(
     return curve_of(columns, beside, at, confidence, warnings, single=single)
 
 
+Beside = tuple[Floats | None, Any]
+"""Costs of each row by kind, and its period; None where all rows have the same."""
+
+
 def rows_for_decisions(
-    y_true: Any, y_prob: Any, forecasters: Mapping[str, Any], reading: Mapping[str, Any]
+    y_true: Any, y_prob: Any, forecasters: Mapping[str, Any], reading: Mapping[str, Any], beside: Beside = (None, None)
 ) -> tuple[dict[str, CountedRows], Reader | None]:
     """Read the rows of forecasters, and give what reads further probabilities of them; or take those of a tally.
 
@@ -178,6 +222,8 @@ def rows_for_decisions(
         The probabilities of each forecaster.
     reading : mapping
         Options of `Forecasts`.
+    beside : tuple of ndarray of shape (n, 4) or None, and array_like of shape (n,) or None
+        Costs of each row by kind, where these differ, and the period of each row.
 
     Returns
     -------
@@ -191,15 +237,19 @@ def rows_for_decisions(
     InputError
         As `Forecasts`; for more than two classes, and for a forecaster named as another rule is.
     """
+    prices, period = beside
     if isinstance(y_true, Tally):
-        refuse_rows({"y_prob": y_prob, **reading})
+        refuse_rows({"y_prob": y_prob, "costs": prices, "period": period, **reading})
         return {MODEL: rows_of_tally(y_true)}, None
     for name in (ALL, NONE):
         if name in forecasters:
             raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
     found = gathered(forecasters, y_true, reading)
     refuse_classes(found)
-    return {name: rows_one_by_one(found, name) for name in found.values}, same_rows(y_true, found, reading)
+    number = None if period is None else row_keys(period, len(y_true)).group[found.index]
+    priced = None if prices is None else prices[found.index]
+    rows = {name: rows_one_by_one(found, name, priced, number) for name in found.values}
+    return rows, same_rows(y_true, found, reading)
 
 
 def checked_thresholds(thresholds: ArrayLike | None) -> Floats:

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._lib.arrays import as_array
 from .._lib.dataclasses import field, replace
-from .._lib.errors import InputError, is_number
+from .._lib.errors import InputError, is_whole, rows_text
 from .._lib.formatting import confidence_interval, short_name
 from .._lib.serialize import plain_values
 from .._lib.typing import AnyFloats, Bools, ByValue, Floats, Ints
@@ -25,7 +27,7 @@ from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
 from .counted_rows import CountedRows, Recalibrated, recalibrated_beside
-from .decision_curve import MODEL, rows_for_decisions
+from .decision_curve import MODEL, AtCapacity, MeanCost, Share, rows_for_decisions
 from .remedy import PythonLine
 
 
@@ -40,8 +42,7 @@ class Costs(ByValue):
     @property
     def threshold(self) -> float:
         """Probability from which on acting has the smaller expected cost."""
-        needless = self.false_positive - self.true_negative
-        return needless / (needless + self.false_negative - self.true_positive)
+        return float(threshold_of(self.by_kind))
 
     @property
     def by_kind(self) -> Floats:
@@ -49,20 +50,15 @@ class Costs(ByValue):
         return np.array([self.true_negative, self.false_negative, self.false_positive, self.true_positive], np.float64)
 
 
-class MeanCost(ByValue):
-    """A mean cost a row. Smaller is better."""
-
-    value: float
-    interval: Interval
-    """Confidence interval; NaN where all rows cost the same, or are too few."""
+def threshold_of(prices: Floats) -> Floats:
+    """Probability from which on acting has the smaller expected cost, by the costs of the kinds of rows, (..., 4)."""
+    saved = _saved(prices)
+    return np.asarray(saved[..., 0] / (saved[..., 0] - saved[..., 1]))
 
 
-class Share(ByValue):
-    """A share of rows."""
-
-    value: float
-    interval: Interval
-    """Wilson (1927), with the effective number of rows where these have weights or are in clusters."""
+def _saved(prices: Floats) -> Floats:
+    """Give what not acting saves on a negative row, and on a positive one, which is below 0."""
+    return np.asarray(prices[..., 2:] - prices[..., :2])
 
 
 class Confusion(ByValue):
@@ -93,7 +89,9 @@ class Decision(JsonResult):
 
     costs: Costs
     threshold: float
-    """From this probability on one acts."""
+    """From this probability on one acts; the median where costs differ by row."""
+    thresholds: Interval
+    """The smallest and the largest one, where costs differ by row."""
     cost: MeanCost
     """Cost a row of deciding by the predicted probabilities at the threshold."""
     cost_all: MeanCost
@@ -102,7 +100,8 @@ class Decision(JsonResult):
     """Cost a row of acting on none."""
     confusion: Confusion
     best_threshold: float
-    """Threshold with the smallest cost on these very rows; above 1 where acting on none is cheapest."""
+    """Threshold with the smallest cost on these very rows; above 1 where acting on none is cheapest, NaN where costs
+    differ by row."""
     best_cost: float
     """Its cost a row: too optimistic, since the threshold was chosen on the same rows."""
     best_cost_cross_fitted: MeanCost | None
@@ -123,6 +122,8 @@ class Decision(JsonResult):
     weighted: bool
     notes: dict[str, Notes]
     """What was left out or rescaled on the way in."""
+    capacity: AtCapacity | None = None
+    """Decisions where only so many rows can be acted on."""
     bound: float = 0.0
     """By at most how much the cost at the threshold differs from that of the rows, where a tally counts in cells."""
     warnings: tuple[str, ...] = ()
@@ -152,7 +153,9 @@ class Decision(JsonResult):
 def conclusion(d: Decision) -> tuple[str, str]:
     """Say from which probability on to act, then what that costs and what miscalibration adds."""
     positive = short_name(str(d.labels[1]))
-    where = f"where the probability of {positive!r} is at least {d.threshold:.3g}"
+    low, high = d.thresholds
+    least = f"{d.threshold:.3g}" if math.isnan(low) else f"the row's threshold, {low:.3g} to {high:.3g}"
+    where = f"where the probability of {positive!r} is at least {least}"
     m = d.miscalibration
     words = (
         f"By the predicted probabilities the cost is {number(d.cost.value)} a row"
@@ -186,10 +189,12 @@ def decide(
     y_true: Any,
     y_prob: Any = None,
     *,
-    cost_fp: float,
-    cost_fn: float,
-    cost_tp: float = 0.0,
-    cost_tn: float = 0.0,
+    cost_fp: ArrayLike,
+    cost_fn: ArrayLike,
+    cost_tp: ArrayLike = 0.0,
+    cost_tn: ArrayLike = 0.0,
+    capacity: int | None = None,
+    period: Any = None,
     recalibrated: Any = True,
     confidence: float = 0.95,
     seed: int = 0,
@@ -207,11 +212,15 @@ def decide(
         Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
     y_prob : array_like of shape (n,) or (n, 2)
         Predicted probabilities of the positive class, or of both.
-    cost_fp, cost_fn : float
+    cost_fp, cost_fn : float, or array_like of shape (n,)
         Costs of a false positive, acting on a negative row, and of a false negative, not acting on a positive one, in
-        any unit.
-    cost_tp, cost_tn : float, default 0
+        any unit: of all rows, or of each. Each row then has a threshold of its own.
+    cost_tp, cost_tn : float, or array_like of shape (n,), default 0
         Costs of a true positive and of a true negative, in the same unit; benefits are negative costs.
+    capacity : int, optional
+        Number of rows that can be acted on, in all or in each period: precision and recall at k.
+    period : array_like of shape (n,), optional
+        Period of each row, such as its day, each of which has this capacity.
     recalibrated : True, None, array_like or object with ``transform``, default True
         Recalibrated probabilities, to see what miscalibration costs: True for cross-fitted ones (each row's from the
         other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none. For a tally
@@ -229,7 +238,7 @@ def decide(
     -------
     Decision
         ``threshold``, ``cost``, ``cost_all``, ``cost_none``, ``confusion`` (with Wilson intervals), ``best_threshold``
-        with its ``optimism``, ``recalibrated`` and ``miscalibration``.
+        with its ``optimism``, ``recalibrated`` and ``miscalibration``, ``capacity``.
 
     Raises
     ------
@@ -258,10 +267,10 @@ def decide(
     True
     """
     checked_sampling(confidence, 0, seed)
-    costs = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
-    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading)
+    costs, prices = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
+    columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading, (prices, period))
     beside, warnings = recalibrated_beside(recalibrated, columns, read, seed)
-    decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings)
+    decision = Deciding(columns[MODEL], costs, confidence).decision(beside.get(MODEL), seed, warnings, capacity)
     return decision.advising(_lines(y_true, y_prob, reading, decision)) if recalibrated is True else decision
 
 
@@ -272,41 +281,62 @@ def _lines(y_true: Any, y_prob: Any, reading: Mapping[str, Any], found: Decision
     else:
         fit = PythonLine.reading(reading).text
     column = "[:, 1]" if np.ndim(y_prob) == 2 else ""
-    return Python(f"{fit}\nact = recalibrated{column} >= {found.threshold:.6g}")
+    least = f"{found.threshold:.6g}" if math.isnan(found.thresholds.low) else _THRESHOLD
+    return Python(f"{fit}\nact = recalibrated{column} >= {least}")
 
 
-def checked_costs(cost_fp: float, cost_fn: float, cost_tp: float, cost_tn: float) -> Costs:
-    """Return costs; refuse those by which one would always or never act.
+_THRESHOLD = "(cost_fp - cost_tn) / (cost_fp - cost_tn + cost_fn - cost_tp)"
+"""The threshold of each row, in Python."""
+
+
+def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
+    """Return costs, and where they differ by row those of each; refuse those by which one would always or never act.
 
     Parameters
     ----------
-    cost_fp, cost_fn, cost_tp, cost_tn : float
+    *given : float, or array_like of shape (n,)
         Cost of a false positive, a false negative, a true positive and a true negative, in one unit; benefits are
         negative.
 
     Returns
     -------
-    Costs
+    costs : Costs
+        The means, where costs differ by row.
+    prices : ndarray of shape (n, 4), or None
+        Costs of each row in the order of the kinds of rows; None where all rows cost the same.
 
     Raises
     ------
     InputError
         For a cost that is no finite number, and for a wrong decision that costs no more than a right one.
     """
-    given = {"cost_fp": cost_fp, "cost_fn": cost_fn, "cost_tp": cost_tp, "cost_tn": cost_tn}
-    for name, value in given.items():
-        if not is_number(value) or not math.isfinite(value):
-            raise InputError(f"{name}: expected a finite number, got {value!r}.")
-    for wrong, right, rows, act in (
-        ("cost_fp", "cost_tn", "negative", "always"),
-        ("cost_fn", "cost_tp", "positive", "never"),
+    costs = dict(zip(("cost_fp", "cost_fn", "cost_tp", "cost_tn"), given, strict=True))
+    values = [_numbers(name, value) for name, value in costs.items()]
+    if len({each.size for each in values if each.ndim}) > 1:
+        raise InputError(f"{', '.join(costs)}: of different lengths; give one cost, or one for each row.")
+    fp, fn, tp, tn = np.broadcast_arrays(*values)
+    for names, wrong, right, rows, act in (
+        ("cost_fp and cost_tn", fp, tn, "negative", "always"),
+        ("cost_fn and cost_tp", fn, tp, "positive", "never"),
     ):
-        if not given[wrong] > given[right]:
+        bad = np.flatnonzero(~(wrong > right))
+        if bad.size:
+            where = f" in {rows_text(bad)}" if fp.ndim else ""
             raise InputError(
-                f"{wrong} and {right}: a wrong decision on a {rows} row has to cost more than a right one, got"
-                f" {given[wrong]:g} and {given[right]:g}; with these costs one would {act} act."
+                f"{names}: a wrong decision on a {rows} row has to cost more than a right one, got"
+                f" {wrong.flat[bad[0]]:g} and {right.flat[bad[0]]:g}{where}; with these costs one would {act} act."
             )
-    return Costs(*map(float, given.values()))
+    return Costs(*(float(each.mean()) for each in values)), np.stack([tn, fn, fp, tp], axis=1) if fp.ndim else None
+
+
+def _numbers(name: str, value: Any) -> Floats:
+    """Read a cost, or one of each row."""
+    found = as_array(value)
+    numeric = found.ndim < 2 and found.dtype.kind in "iuf"
+    if not numeric or not np.isfinite(found).all():
+        shown = rows_text(np.flatnonzero(~np.isfinite(found))) if numeric and found.ndim else f"{value!r:.40}"
+        raise InputError(f"{name}: expected a finite number, or one for each row, got {shown}.")
+    return found
 
 
 class Deciding(NamedTuple):
@@ -316,24 +346,33 @@ class Deciding(NamedTuple):
     costs: Costs
     confidence: float
 
-    def decision(self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...]) -> Decision:
-        """Decide, with recalibrated probabilities or none."""
+    def decision(
+        self, recalibrated: Recalibrated | None, seed: int, warnings: tuple[str, ...], capacity: int | None = None
+    ) -> Decision:
+        """Decide, with recalibrated probabilities or none, and at a capacity or none."""
         rows, at = self.rows, self.costs.threshold
-        cells = rows.at(np.array([at]))
+        limits, acted = UNKNOWN, self.acts(rows, rows.p)
+        cells = rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5]))
         every = np.ones(rows.p.size, dtype=np.bool_)
-        best = best_threshold(rows.p, rows.positive, rows.weight, self.costs)
+        best, tuned = math.nan, None
+        if rows.prices is None:
+            best, tuned = best_threshold(rows.p, rows.positive, rows.weight, self.costs), self.cross_fitted(seed)
+        else:
+            each = threshold_of(rows.prices)
+            at, limits = float(np.median(each)), Interval(float(each.min()), float(each.max()))
         after, difference = (None, None) if recalibrated is None else self.compared(recalibrated)
         bound, of_cell = self.bound(at)
         return Decision(
             costs=self.costs,
             threshold=at,
-            cost=self.mean(rows, rows.acts(at)),
+            thresholds=limits,
+            cost=self.mean(rows, acted),
             cost_all=self.mean(rows, every),
             cost_none=self.mean(rows, ~every),
             confusion=self.confusion(cells),
             best_threshold=best,
-            best_cost=self.mean(rows, rows.acts(best)).value,
-            best_cost_cross_fitted=self.cross_fitted(seed),
+            best_cost=math.nan if math.isnan(best) else self.mean(rows, rows.acts(best)).value,
+            best_cost_cross_fitted=tuned,
             recalibrated=after,
             miscalibration=difference,
             frequency=rows.frequency,
@@ -343,13 +382,20 @@ class Deciding(NamedTuple):
             n_clusters=rows.n_clusters,
             weighted=rows.weighted,
             notes={MODEL: rows.notes},
+            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, seed, self.costs),
             bound=bound,
             warnings=(*warnings, *of_cell),
         )
 
     def costs_of(self, rows: CountedRows, acted: Bools) -> Floats:
         """Cost of a row of each lot."""
-        return np.asarray(self.costs.by_kind[2 * acted + rows.positive])
+        kind = 2 * acted + rows.positive
+        return np.asarray(self.costs.by_kind[kind] if rows.prices is None else rows.prices[np.arange(kind.size), kind])
+
+    def acts(self, rows: CountedRows, p: AnyFloats) -> Bools:
+        """Lots that are acted on by their probabilities, or by others, in the precision of these."""
+        at = self.costs.threshold if rows.prices is None else threshold_of(rows.prices)
+        return np.asarray(p >= np.asarray(at, p.dtype))
 
     def mean(self, rows: CountedRows, acted: Bools) -> MeanCost:
         """Mean cost of acting on some lots, with its interval."""
@@ -362,8 +408,8 @@ class Deciding(NamedTuple):
 
     def compared(self, recalibrated: Recalibrated) -> tuple[MeanCost, MeanCost]:
         """Cost by the recalibrated probabilities, and the paired difference from that by the predicted ones."""
-        rows, at = recalibrated.rows, self.costs.threshold
-        before, after = (self.costs_of(rows, acted) for acted in (rows.acts(at), recalibrated.p >= at))
+        rows = recalibrated.rows
+        before, after = (self.costs_of(rows, self.acts(rows, p)) for p in (rows.p, recalibrated.p))
         return self.interval(rows, after), self.interval(rows, before - after)
 
     def bound(self, at: float) -> tuple[float, tuple[str, ...]]:
@@ -417,6 +463,36 @@ class Deciding(NamedTuple):
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 
 
+def at_capacity(
+    rows: CountedRows, capacity: int, confidence: float, seed: int = 0, costs: Costs | None = None
+) -> AtCapacity:
+    """Act on as many rows as a capacity allows, in all or in each period: those where acting saves the most.
+
+    Where all rows cost the same these are the most probable ones. Ties are broken at random.
+    """
+    if rows.p.size != rows.n_rows:
+        raise InputError("capacity (--capacity): the rows of a tally are not known one by one; decide by the rows.")
+    if not is_whole(capacity, 1, rows.n_rows):
+        raise InputError(f"capacity (--capacity): expected a number of rows, 1 to {rows.n_rows:,}, got {capacity!r}.")
+    p = rows.p.astype(np.float64)
+    spent = -p if rows.prices is None else (np.stack([1 - p, p], axis=1) * _saved(rows.prices)).sum(axis=1)
+    period = np.zeros(p.size, np.int64) if rows.period is None else rows.period
+    order = np.lexsort((np.random.default_rng(seed).random(p.size), spent, period))
+    acted, ordered = np.empty(p.size, np.bool_), period[order]
+    acted[order] = np.arange(p.size) - np.searchsorted(ordered, ordered) < capacity
+    deciding = Deciding(rows, costs or Costs(1.0, 1.0), confidence)
+    found = deciding.confusion(rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5])))
+    return AtCapacity(
+        capacity,
+        None if rows.period is None else np.unique(period).size,
+        found.true_positives + found.false_positives,
+        found.positive_predictive_value,
+        found.sensitivity,
+        float(p[acted].min()),
+        deciding.mean(rows, acted) if costs else None,
+    )
+
+
 def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> float:
     """Return the threshold with the smallest cost on these rows: midway between two probabilities that occur.
 
@@ -434,7 +510,7 @@ def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> 
     costs : Costs
         Cost of each kind of row.
     """
-    saved = costs.by_kind[:2] - costs.by_kind[2:]  # by acting, on negative and positive rows
+    saved = -_saved(costs.by_kind)  # by acting, on negative and positive rows
     values, place = np.unique(p, return_inverse=True)
     sums = np.bincount(place.reshape(-1), weights * saved[truth], values.size)[::-1]
     gained = np.concatenate([[0.0], np.cumsum(sums)])

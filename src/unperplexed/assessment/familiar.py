@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.dataclasses import Frozen
 from .._lib.elementary import log_gamma, xlogy
 from .._lib.errors import InputError
-from .._lib.typing import ByValue, Floats
+from .._lib.typing import ByValue, Floats, ReadOnlyArrays
 from ..calibration.diagnosis.binary_data import line_of_tally
 from ..calibration.diagnosis.line import CalibrationLine
 from ..calibration.resampling import positive_pairs, shown_counts
@@ -36,6 +36,9 @@ class FamiliarMetrics(ByValue):
 
     auc: Metric | None
     """Area under the ROC curve, two classes only. Larger is better; 0.5 is a random ranking."""
+    average_precision: Metric | None
+    """Average precision, the area under the precision-recall curve, two classes only. Larger is better; the observed
+    frequency of the positive class is a random ranking."""
     slope: Metric
     """Slope of the logistic regression of the outcome on the predicted log-odds. 1 is best."""
     intercept: Metric
@@ -69,6 +72,18 @@ class _Counts(Frozen):
             return math.sqrt(alone)
         by_shard = self.over_shards(of_positive, of_negative)
         return math.nan if by_shard is None else math.sqrt(max(alone, float((by_shard**2).sum())))
+
+    def acted_on(self) -> tuple[Floats, Floats]:
+        """Weights of the events, and of the others, predicted with at least each probability."""
+        found, others = (np.cumsum(x[::-1])[::-1] for x in (self.positive, self.negative))
+        return np.asarray(found), np.asarray(others)
+
+    def reach(self, confidence: float) -> float:
+        """How many standard errors an interval reaches; infinite for too few independent rows."""
+        independent = self.tally.independent_rows
+        if independent < LEAST_WORTH:
+            return math.inf
+        return float(t_quantile(confidence, independent - 1 if self.tally.clustered else math.inf))
 
     def over_shards(self, of_positive: Floats, of_negative: Floats) -> Floats | None:
         """Sum of the influences of the rows of each shard of dependent rows, such that their squares add to a variance.
@@ -117,6 +132,8 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
 
     Notes
     -----
+    Average precision is the mean over the events of the precision at their probability, as in scikit-learn, with the
+    standard error of its influence function and an interval that is symmetric in its logit (Boyd, Eng and Page 2013).
     AUC is the weighted share of pairs of an event and a non-event in which the event has the larger probability, ties
     counting one half; its variance is that of DeLong, DeLong and Clarke-Pearson (1988) from the counts. Slope and
     intercept are those of `unperplexed.calibration.diagnosis.line`. For clusters the variance of the AUC is inflated by
@@ -150,6 +167,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     limits = UNKNOWN if noise is None else error_interval(groups, noise * wider, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
+        average_precision=_average_precision(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),
         intercept=line.intercept.metric(confidence),
         ece=Metric(expected_error(groups), interval=limits),
@@ -191,11 +209,71 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
         return Metric(value)
     of_event = (below - value) / events * math.sqrt(n / (n - 1))
     of_other = (above - value) / others * math.sqrt(m / (m - 1))
-    error, independent = counts.standard_error(of_event, of_other), counts.tally.independent_rows
-    if not 0 < error < math.inf or independent < LEAST_WORTH:
+    error = counts.standard_error(of_event, of_other)
+    half = error * counts.reach(confidence)
+    if not 0 < half < math.inf:
         return Metric(value)
-    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.clustered else math.inf))
     return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
+
+
+def _average_precision(counts: _Counts, confidence: float) -> Metric:
+    """Average precision; NaN without events, and without an interval for a single one or a perfect ranking."""
+    found, others = counts.acted_on()
+    if not found[0]:
+        return Metric()
+    acted = found + others
+    value = float(product(counts.positive, found / acted) / found[0])
+    n = found[0] ** 2 / float(counts.squared_positive.sum())
+    if not (0 < value < 1 and n > 1 + _ROUNDING and counts.reach(confidence) < math.inf):
+        return Metric(value)
+    # A row of either outcome changes the precision at its own probability and at all lower ones.
+    more, fewer = (np.cumsum(counts.positive * x / acted**2) for x in (others, found))
+    of_event = (found / acted - value + more) * math.sqrt(n / (n - 1))
+    error = counts.standard_error(of_event / found[0], -fewer / found[0])
+    half = error * max(counts.reach(confidence), float(t_quantile(confidence, n - 1))) / (value * (1 - value))
+    low, high = (float(1 / (1 + (1 / value - 1) * math.exp(sign * half))) for sign in (1, -1))
+    return Metric(value, error, Interval(low, high))
+
+
+class PrecisionRecall(ReadOnlyArrays):
+    """Precision and recall of acting on the rows above thresholds (precision-recall curve), a value each threshold."""
+
+    threshold: Floats
+    """Falling: the highest probability from which on acting finds a twentieth of the events, two twentieths, ..."""
+    recall: Floats
+    """Share of the events that are acted on (sensitivity). Larger is better."""
+    precision: Floats
+    """Share of events among what is acted on (positive predictive value). Larger is better."""
+    low: Floats
+    high: Floats
+    """Wilson interval of the precision, each threshold by itself, by the effective number of rows; NaN for too few."""
+    acted_on: Floats
+    """Share of the rows that are acted on."""
+    frequency: float
+    """Observed frequency of the events: the precision of acting at random."""
+
+
+_STEPS = 20
+"""Steps of the recall at which precision is shown."""
+
+
+def precision_recall(tally: Tally, confidence: float = 0.95) -> PrecisionRecall | None:
+    """Read the precision-recall curve from a tally of two classes; None without events, and for more classes."""
+    counts = _counts(tally)
+    found, others = counts.acted_on()
+    if tally.n_classes != 2 or positive_pairs(tally, "each-class") is None or not found[0]:
+        return None
+    wanted = found[0] * (np.arange(1, _STEPS + 1) / _STEPS) * (1 - _ROUNDING)
+    places = np.unique(found.size - 1 - np.searchsorted(found[::-1], wanted))[::-1]
+    true, acted = found[places], (found + others)[places]
+    squares = np.cumsum((counts.squared_positive + counts.squared_negative)[::-1])[::-1][places]
+    rows = acted**2 / squares * (tally.effective_rows * tally.weight_squared / tally.weight**2)
+    precision, reach = true / acted, counts.reach(confidence)
+    each = zip(precision.tolist(), rows.tolist(), strict=True)
+    low, high = np.array([wilson(*pair, reach) if reach < math.inf else UNKNOWN for pair in each]).T
+    whole = float(found[0] + others[0])
+    shares = true / found[0], precision, low, high, acted / whole
+    return PrecisionRecall(counts.p[places], *shares, frequency=float(found[0]) / whole)
 
 
 def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from .._lib.dataclasses import replace
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..statistics.intervals import UNKNOWN, Interval, wilson
@@ -116,7 +117,7 @@ def _of_classes(a: Any) -> NamedMetrics:
     def metric(name: str) -> Callable[[], NamedMetric]:
         return lambda: NamedMetric(getattr(a, name).value, getattr(a, name).interval)
 
-    metrics = ("auc", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
+    metrics = ("auc", "average_precision", "slope", "intercept", "ece") if a.n_classes == 2 else ("slope", "ece")
     bias = {} if a.bias is None else {"bias": lambda: _bias(a)}
     averages = ("geometric_accuracy", "decisiveness", "robustness")
     skills = {} if a.skill is None else next(iter(a.skill.whole.scores.values()))
@@ -127,7 +128,7 @@ def _of_classes(a: Any) -> NamedMetrics:
         **{name: own(value, name) for name, value in a.scores.items()},
         **{name: metric(name) for name in metrics},
         **bias,
-        "cost": lambda: NamedMetric(a.cost),
+        "cost": lambda: NamedMetric(a.cost, cost_interval(a)),
         "accuracy": own(a.prediction_accuracy, "prediction_accuracy"),
         **{name: own(getattr(a.reported, name), f"reported_{name}") for name in averages},
         "averages_slope": own(a.averages_slope, "averages_slope"),
@@ -145,6 +146,34 @@ def frequency_limits(a: Any) -> Interval:
     if a.weighted or a.clustered:
         return UNKNOWN
     return wilson(a.bias.frequency, a.n_rows, float(t_quantile(a.source.sampling.confidence, math.inf)))
+
+
+def cost_interval(a: Any, finding: Finding | None = None) -> Interval:
+    """Confidence interval of the cost of all findings, or of one, in nats a row.
+
+    Twice the cost of n rows is a likelihood ratio, noncentral chi-squared with a degree of freedom for each finding
+    (Kent and Hainsworth 1995). What no finding names has that of the test of miscalibration, with one.
+    """
+    from scipy.special import chdtri, chndtrinc
+
+    d, rows = a.diagnosis, 2 * a.effective_rows
+    freedom, cost = (max(len(d.findings), 1), a.cost) if finding is None else (1, finding.cost)
+    ratio = rows * cost if cost > 0 else chdtri(1, d.p_value)
+    reach = (1 - (a if hasattr(a, "coverage") else a.source.sampling).confidence) / 2
+    low, high = (float(chndtrinc(ratio, freedom, share)) / rows for share in (1 - reach, reach))
+    return Interval(low if finding or cost else 0.0, high)
+
+
+def costly(a: Any, least: float) -> Diagnosis:
+    """Leave out of the verdict what is not shown to cost so many nats a row; what has no cost stays."""
+    d = a.diagnosis
+    kept = [x for x in d.findings if x.error in _WITHOUT_COST or cost_interval(a, x).low >= least]
+    found: Diagnosis = replace(d, findings=tuple(kept)) if least else d
+    return found
+
+
+_WITHOUT_COST = ("certainty", "rows", "permuted")
+"""Errors that are no matter of size."""
 
 
 def _bias(a: Any) -> NamedMetric:

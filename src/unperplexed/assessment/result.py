@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..pairing.skill_result import Skill
-    from .familiar import FamiliarMetrics
+    from .familiar import FamiliarMetrics, PrecisionRecall
     from .groups_found import Groups
 
 
@@ -312,6 +312,18 @@ class Assessment(JsonResult):
     def auc(self) -> Metric | None:
         """Area under the ROC curve, two classes only. Larger is better; 0.5 is a random ranking."""
         return self._familiar.auc
+
+    @property
+    def average_precision(self) -> Metric | None:
+        """Average precision (area under the precision-recall curve), two classes only. Larger is better."""
+        return self._familiar.average_precision
+
+    @cached_property
+    def precision_recall(self) -> PrecisionRecall | None:
+        """The precision-recall curve with its intervals, two classes only."""
+        from .familiar import precision_recall
+
+        return precision_recall(self.source.tally, self.source.sampling.confidence)
 
     @property
     def slope(self) -> Metric:

@@ -123,7 +123,7 @@ def decision_commands(arguments: argparse.Namespace) -> str:
     a, commands = arguments, remedy_command(arguments)
     lines = [commands.text]
     if commands.apply and not a.files[0].endswith(TALLY):
-        costs = ["--costs", *(f"{key}={value:.12g}" for key, value in a.costs.items())]
+        costs = ["--costs", *(f"{key}={x if isinstance(x, str) else f'{x:.12g}'}" for key, x in a.costs.items())]
         lines.append(command_line(["unperplexed", "decide", _recalibrated_file(a), *_reading(a)[1], *costs]))
     return "\n".join(lines)
 

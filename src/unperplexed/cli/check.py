@@ -56,7 +56,8 @@ def check(arguments: argparse.Namespace) -> int:
     assessed, changes, against = (_of_numbers(a), {}, "") if numbers else _of_classes(a, parsed)
     if not a.require:  # two infinite log losses have no difference
         wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
-    found = checked(assessed, wanted, point=point, anytime=a.anytime, changes=changes, against=against)
+    gate = partial(checked, point=point, anytime=a.anytime, min_effect=a.min_effect)
+    found = gate(assessed, wanted, changes=changes, against=against)
     written = {} if a.junit is None else {a.junit: found.to_junit().encode()}
     with nullcontext() if a.summary is None else taking_turns(a.summary):
         if a.summary is not None:

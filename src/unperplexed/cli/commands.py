@@ -21,7 +21,7 @@ from .._lib.serialize import plain_values, result_json
 from .._lib.typing import Ints
 from ..report.document import Block, Document, Prose, Table
 from ..report.result import Naming
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 from .input import Input, of_numbers
 from .options import first_given
 from .outputs import Outputs, called, sayer
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..assessment.breakdown import Breakdown
     from ..assessment.result import Assessment
     from ..report.explanations import Explanation
-    from ..tally.distributions import DistributionTally
 
 Found = tuple[Sequence[Block], Any]
 """What text has of a section, and what JSON has of it."""
@@ -172,6 +171,13 @@ def _classes(a: Assessment, _: None) -> Found:
     return _table(class_table(a), "classes one by one take rows, or a tally with --parts classes predictions"), values
 
 
+def _precision(a: Assessment, _: None) -> Found:
+    from ..describe.assessment_tables import precision_table
+
+    values = {"average_precision": a.average_precision, "curve": a.precision_recall}
+    return _table(precision_table(a), "precision and recall take forecasts of two classes"), plain_values(values)
+
+
 def _confusion(a: Assessment, _: None) -> Found:
     from ..describe.assessment_tables import confusions_table
 
@@ -200,6 +206,7 @@ SECTIONS = {
     "scores": Section(_scores),
     "calibration": Section(_calibration, "bins", lambda text: check_whole("bins", int(text)), 15, ("classes",)),
     "classes": Section(_classes, parts=("classes", "predictions")),
+    "precision-recall": Section(_precision),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),
 }
@@ -260,7 +267,12 @@ def tally(arguments: argparse.Namespace) -> None:
     if a.output is None and len(rows.tallies) < len(rows.names):
         raise InputError("-o: missing; name the tally file to write, such as -o counts.tally.")
     without: list[str] = []
-    found = _tally_of_distributions(a) if of_numbers(a) else rows.tally(without=without)
+    if of_numbers(a):
+        from .distributions import tally_of_distributions
+
+        found: Any = tally_of_distributions(a)
+    else:
+        found = _tally_of_classes(a, rows, without)
     try:
         found = found.tagged(**a.tag)
     except InputError as error:
@@ -272,10 +284,21 @@ def tally(arguments: argparse.Namespace) -> None:
     outputs.write(partial(result_json, found.summary()), partial(found.to_text, name=name), written)
 
 
-def _tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
-    from .distributions import tally_of_distributions
-
-    return tally_of_distributions(a)
+def _tally_of_classes(a: argparse.Namespace, rows: Input, without: list[str]) -> Tally | Predictions:
+    """Count rows and add tallies up; predictions alone where there is no column of outcomes."""
+    loaded = map(Tally.load, rows.tallies)
+    first = next(loaded, None)
+    if isinstance(first, Predictions) and len(rows.tallies) == len(rows.names):
+        rows.refuse_reading()
+        return Predictions.merged(map(rows.part, [first, *loaded]), mixed=rows.mixed)
+    try:
+        return rows.tally(without=without)
+    except InputError as error:
+        if not error.no_outcomes or not a.prob:
+            raise
+    rows.say("no column of outcomes (--truth): predictions alone are counted, for monitor --drift")
+    alone = replace(rows, selection=replace(rows.selection, outcomes=False))
+    return Predictions(alone.tally(["classes"], diagnosed=0))
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
+import numpy as np
+import polars as pl
+
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.typing import Floats, Ints
 from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
 from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
-from ..assessment.decisions import Deciding, Decision, checked_costs
+from ..assessment.decisions import Costs, Deciding, Decision, at_capacity, checked_costs
+from ..forecasts.forecasts import Forecasts
 from ..forecasts.gathered import gathered_chunks
+from ..forecasts.group_keys import row_keys
+from ..sources.derived_columns import Derived
+from ..sources.row_filter import key_column
 from ..statistics.intervals import checked_sampling
 from .advice import decision_commands
 from .input import Input
+from .meaning import COSTS
 from .outputs import Outputs
 
 
@@ -21,36 +31,57 @@ def decide(arguments: argparse.Namespace) -> None:
     """Decide by the forecasts of files, or by tallies of them."""
     a, outputs = arguments, Outputs(arguments)
     checked_sampling(a.confidence, 0, a.seed)
-    costs = checked_costs(*_costs(a.costs)) if a.costs else None
+    keys = [*dict.fromkeys(x for x in (*a.costs.values(), a.period) if x and isinstance(x, str))]
     rows = Input.of(a)
     with rows:
-        columns = {MODEL: _rows(rows)}
+        counted, costs = _rows(replace(rows, selection=replace(rows.selection, keys=keys)), a.costs, a.period)
+        columns = {MODEL: counted}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
         curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
         found: DecisionCurve | Decision
-        if costs is None:
-            found = curve()
-        else:
-            found = Deciding(columns[MODEL], costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings)
+        if costs is not None:
+            found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, a.capacity)
             found = found.advising(decision_commands(a))
+        else:
+            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence, a.seed)
+            found = replace(curve(), capacity=most)
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
 
 
-def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:
-    """Give the costs of false positives and negatives, and the benefits of true ones."""
+def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) -> tuple[Costs, Floats | None]:
+    """Check the costs of false positives and negatives, and of true ones; those of a column are of each row."""
     if missing := [f"{key}=" for key in ("fp", "fn") if key not in costs]:
         raise InputError(f"--costs: {' and '.join(missing)} missing; name both, such as --costs fp=1 fn=9.")
-    return costs["fp"], costs["fn"], costs.get("tp", 0.0), costs.get("tn", 0.0)
+    values = (costs.get(key, 0.0) for key in COSTS)
+    return checked_costs(*(column(value) if isinstance(value, str) else value for value in values))
 
 
-def _rows(rows: Input) -> CountedRows:
-    """Read rows, or take those of tallies."""
+def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[CountedRows, Costs | None]:
+    """Read rows, with their costs and their periods, or take those of tallies."""
     if not rows.tallies:
-        gathered = gathered_chunks(rows.chunks()(), MODEL)
+        parts = [(part, keys, _places(part)) for part, keys in rows.grouped_chunks()()]
+        gathered = gathered_chunks((part for part, *_ in parts), MODEL)
         refuse_classes(gathered)
-        return rows_one_by_one(gathered, MODEL)
+
+        def column(name: str) -> pl.Series:
+            return pl.concat(key_column(keys[name], name)[places] for _, keys, places in parts)
+
+        def numbers(name: str) -> Floats:
+            return Derived(name).numbers(column(name), gathered.index).to_numpy()
+
+        whole, prices = _costs(costs, numbers) if costs else (None, None)
+        number = row_keys(column(period), gathered.n_rows).group if period else None
+        return rows_one_by_one(gathered, MODEL, prices, number), whole
     if others := [name for name in rows.names if name not in rows.tallies]:
         raise InputError(f"{others[0]}: holds rows, beside tallies; count them first (unperplexed tally).")
+    if rows.selection.keys:
+        raise InputError(f"{rows.tallies[0]}: counts rows and has no columns; name the file of the rows.")
     rows.refuse_reading()
-    return rows_of_tally(rows.merged())
+    return rows_of_tally(rows.merged()), _costs(costs, np.array)[0] if costs else None
+
+
+def _places(part: Forecasts) -> Ints:
+    """Places of the rows that are left, among all of a part."""
+    index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
+    return np.asarray(np.searchsorted(part.numbers_of(np.arange(part.n_rows)), index))

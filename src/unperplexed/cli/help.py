@@ -194,7 +194,7 @@ USAGE = {
             "recalibrate 2025.csv --truth rain --prob p -o map.json",
             "recalibrate live.csv --apply map.json -o better.csv",
         ],
-        "--truth --prob --apply --method --by --as --where --clusters --report --output",
+        "--truth --prob --apply --method --prevalence --by --as --where --clusters --report --output",
         "assess, decide, 'unperplexed explain recalibration map'",
     ),
     "pool": Usage(
@@ -217,8 +217,8 @@ USAGE = {
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9"],
-        "--truth --prob --costs --where --clusters --plot --report --json",
+        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9", "decide f.csv --truth y --prob p --capacity 100:day"],
+        "--truth --prob --costs --capacity --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
     "check": Usage(
@@ -228,7 +228,7 @@ USAGE = {
             "check fraud.csv --truth y --prob p --require 'log_loss < 0.4'",
             "check new.csv --truth y --prob p --earlier old.csv --on id",
         ],
-        "--truth --prob --require --earlier --on --where --clusters --summary --junit --json",
+        "--truth --prob --require --min-effect --earlier --on --where --clusters --junit --json",
         "monitor, assess",
     ),
     "monitor": Usage(
@@ -242,7 +242,7 @@ USAGE = {
             "monitor loans.csv --truth default --prob p --time date:week",
             "monitor 'days/*.tally' --history history.json --report watch.html",
         ],
-        "--truth --prob --time --by --clusters --require --history --drift --report",
+        "--truth --prob --time --by --require --history --rebuild --drift --report",
         "check, tally",
     ),
     "lm": Usage(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
@@ -24,14 +24,17 @@ from ..sources.readers.formats import File, found_files, matching, open_source, 
 from ..sources.row_filter import RowFilter
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
+from ..tally.periods import joined
 from ..tally.serialization import of_distributions
 from ..tally.tallies import Tallies
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 from .options import predicts_numbers
 from .outputs import TALLY, sayer
 
 Change = Callable[[Forecasts], Forecasts]
 """Makes other forecasts of those that are read, such as recalibrated ones."""
+
+Added = TypeVar("Added", Tally, Predictions)
 
 _READING = (
     *("truth", "prob", "pair", "weight", "where", "clusters", "labels", "ignore_label", "scale", "invalid"),
@@ -62,6 +65,8 @@ class Input(Frozen):
     """The first option given of those that say how rows are read and counted; "" without any."""
     mixed: bool = False
     """Whether tallies of different data or models add up."""
+    period: str = ""
+    """The period that the sum is of, if it was named: tallies of its parts add up."""
     searched: bool = False
     """Whether dependence is looked for: nothing is said of clusters."""
     dependence: DependenceSearch = OF_A_TALLY
@@ -86,6 +91,7 @@ class Input(Frozen):
             {name: value for name, value in counting.items() if value is not None},
             next((a.given[name] for name in _READING if name in a.given), ""),
             getattr(a, "mixed", False),
+            getattr(a, "tag", {}).get("period", ""),
             getattr(a, "searched", False),
             hub=bool(getattr(a, "hub", ())),
         )
@@ -179,8 +185,12 @@ class Input(Frozen):
         """Add up the tallies; ``without`` collects the names of those that lack the part "diagnosis"."""
 
         def loaded() -> Iterator[Tally]:
+            seen: list[Tally] = []
             for name in self.tallies:
-                found = class_tally(name)
+                found = self.part(class_tally(name))
+                if self.period and found in seen:
+                    raise InputError(f"{name}: counts the same rows as another tally; leave one of them out.")
+                seen += [found] * bool(self.period)
                 if without is not None and found.diagnosis is None:
                     without.append(name)
                 yield found
@@ -190,12 +200,17 @@ class Input(Frozen):
             return Tally.merged(chain([before], loaded()), mixed=self.mixed)
         except InputError:  # one after the other, to see which of them it is
             for name in self.tallies:
-                found = class_tally(name)
+                found = self.part(class_tally(name))
                 try:
                     before = Tally.merged([before, found], mixed=self.mixed)
                 except InputError as error:
                     raise InputError(f"{name}: does not add up with those before it: {error}") from None
             raise
+
+    def part(self, found: Added) -> Added:
+        """Take the period off a tally of part of the period that --tag names: such parts add up."""
+        inside = self.period and joined([*found.tags.periods, self.period]) == joined([self.period])
+        return found.tagged(period="") if inside else found
 
     def tally(
         self,
@@ -280,11 +295,16 @@ class Input(Frozen):
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
 
 
+_NUMBERS = ("a tally of predictive distributions", "assess")
+
+
 def class_tally(name: str) -> Tally:
     """Load a tally of classes; others are refused."""
     found = Tally.load(name)
     if not isinstance(found, Tally):
-        raise InputError(f"{name}: a tally of predictive distributions, which only assess and tally take.")
+        alone = isinstance(found, Predictions)
+        kind, taken = ("predictions without outcomes", "monitor --drift") if alone else _NUMBERS
+        raise InputError(f"{name}: {kind}, which only {taken} and tally take.")
     return found
 
 

@@ -33,8 +33,10 @@ def settle(a: argparse.Namespace) -> None:
         _read_cells(a)
     if hasattr(a, "tag"):
         a.tag = dict(pair("--tag", text, ("name", "model", "period")) for text in a.tag)
+    if hasattr(a, "capacity"):
+        _read_capacity(a)
     if hasattr(a, "costs"):
-        a.costs = {key: _number("--costs", value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
+        a.costs = {key: _number_or_column(value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
 
 
 def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
@@ -45,11 +47,11 @@ def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     return key, value
 
 
-def _number(flag: str, text: str) -> float:
+def _number_or_column(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{flag}: expected a number, got {text!r}.") from None
+        return text
 
 
 def _read_clusters(a: argparse.Namespace) -> None:
@@ -118,6 +120,14 @@ def _read_style(a: argparse.Namespace) -> None:
         if text not in ("axes=nelson", "axes=reported"):
             raise InputError(f"--style {text}: known is axes=nelson, and axes=reported, which is the default.")
     a.style = [text.partition("=")[2] for text in a.style]
+
+
+def _read_capacity(a: argparse.Namespace) -> None:
+    """Read K, or K:COLUMN, as many in each period."""
+    number, _, a.period = (a.capacity or "").partition(":")
+    if a.capacity is not None and not number.isdecimal():
+        raise InputError(f"--capacity {a.capacity}: expected a number of rows, such as 100, or 100:day for each day.")
+    a.capacity = int(number) if number else None
 
 
 def _read_cells(a: argparse.Namespace) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
+from .._lib.formatting import command_line, number_of
 from .._lib.output_files import sole_run
+from .._lib.serialize import json_text
 from ..calibration.dependence_search import DependenceSearch
 from ..monitoring.drifted import Drift
 from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
 from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 from .input import Input, class_tally
 from .options import first_given, predicts_numbers
 from .outputs import Outputs
@@ -49,9 +52,18 @@ def monitor(arguments: argparse.Namespace) -> int:
         if kept:
             written[a.history] = history.to_bytes()
         text = outputs.text(found)
+        lines = str(a.json).lower().endswith(".jsonl")
         with writing() if kept and writing else nullcontext():
-            outputs.write(found.to_json, lambda: text, written)
+            outputs.write(partial(_lines, found) if lines else found.to_json, lambda: text, written)
     return 0 if found else ALARM
+
+
+def _lines(found: Monitored | Drift) -> str:
+    """Give a line of JSON for each period, for jobs that read one."""
+    alarms = found.alarms if isinstance(found, Monitored) else (found.alarm,)
+    came = {each.period for each in alarms if each is not None}
+    of = zip(found.periods, found.log_evidence.tolist(), strict=True)
+    return "\n".join(json_text({"period": name, "log_evidence": x, "alarm": name in came}, None) for name, x in of)
 
 
 def _refuse_observed(a: argparse.Namespace) -> None:
@@ -87,16 +99,29 @@ def _timed(a: argparse.Namespace) -> str:
 def _history(a: argparse.Namespace, rows: Input) -> tuple[History, bool]:
     """Read all periods; also say whether the history's file is written: it never loses outcomes."""
     known = History.load(a.history) if a.history is not None and a.history.exists() else History()
+    if a.rebuild and a.history is None:
+        raise InputError("--rebuild: puts periods in their places in a history; name its file with --history.")
     if predicts_numbers(a):
-        return known.then(_of_numbers(a)), a.history is not None
+        return _joined(a, rows, known, _of_numbers(a)), a.history is not None
     new = _of_tallies(a, rows) if rows.tallies else _of_rows(a, rows)
     if a.drift and known.periods and known.outcomes != new.outcomes:
         if known.outcomes:
             rows.say(
                 f"{a.history} holds outcomes, so it is read and not written: add the new periods once they have theirs"
             )
-        return known.without_outcomes().then(new.without_outcomes()), not known.outcomes
-    return known.then(new), a.history is not None
+        return _joined(a, rows, known.without_outcomes(), new.without_outcomes()), not known.outcomes
+    return _joined(a, rows, known, new), a.history is not None
+
+
+def _joined(a: argparse.Namespace, rows: Input, known: History, new: History) -> History:
+    """Add new periods; with --rebuild also those that were missed or counted anew, and say which."""
+    found, before = known.then(new, rebuild=a.rebuild), {each.name: each for each in known.periods}
+    for each in new.periods if a.rebuild and before else ():
+        old = before.get(each.name)
+        if old is None or not each.same(old):
+            how = "put in its place" if old is None else f"instead of {old.rows:,.0f}"
+            rows.say(f"{each.name}: {number_of(round(each.rows), 'forecast')}, {how}")
+    return found
 
 
 def _of_numbers(a: argparse.Namespace) -> History:
@@ -129,16 +154,20 @@ def _of_tallies(a: argparse.Namespace, rows: Input) -> History:
     if a.time or a.by:
         raise InputError("--time and --by are for rows; tallies are one a period, named by their files.")
     rows.refuse_reading()
-    found: dict[str, Tally] = {}
+    found: dict[str, Any] = {}
     for name in rows.names:
-        tally = class_tally(name)
+        tally = Tally.load(name) if a.drift else class_tally(name)
         if a.mixed:
             tally = tally.tagged(name="", model="")
         [period, *more] = tally.tags.periods
         period = Path(name).stem if more or not period else period
         if period in found:
-            raise InputError(f"{name}: another tally has the same period, {period}. Merge them, or rename one.")
+            parts = command_line(["tally", "OTHER.tally", name, "--tag", f"period={period}", "-o", "sum.tally"])
+            same = f"{name}: another tally has the same period, {period}."
+            raise InputError(f"{same} Rename one, or add up parts of it, such as late outcomes: unperplexed {parts}")
         found[period] = tally
+    if any(isinstance(each, Predictions) for each in found.values()):  # outcomes of the others are not used
+        found = {period: Predictions(each) if isinstance(each, Tally) else each for period, each in found.items()}
     return History.of({key[0]: found[str(key[0])] for key in in_time([(period,) for period in found])})
 
 

@@ -278,6 +278,8 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         f" bias, logistic, isotonic and others{CLASSES}"
     )
     add("--method", metavar="NAME", default="auto", text=text)
+    text = f"frequency of the positive class where the map is used, if not that of FILE (prior shift){CLASSES}"
+    add("--prevalence", type=float, metavar="P", text=text)
     text = "number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)"
     add.number("--folds", "K", text)
     add_seed(command, " of the folds")
@@ -321,8 +323,8 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
     add = About("question", command)
     text = (
-        "print more: averages, profile, scores, calibration, classes, confusion, surprises; with settings:"
-        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises; with"
+        f" settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
@@ -383,9 +385,9 @@ def add_terms(command: argparse.ArgumentParser) -> None:
     command.add_argument("terms", nargs="*", metavar="TERM", help=text)
 
 
-def add_outputs(command: argparse.ArgumentParser) -> None:
-    """Add what most commands write: JSON, a plot and a report."""
-    add_json(command)
+def add_outputs(command: argparse.ArgumentParser, *json: str) -> None:
+    """Add what most commands write: JSON, of which a text may tell more, a plot and a report."""
+    add_json(command, *json)
     add_plot(command)
     add_report(command)
 

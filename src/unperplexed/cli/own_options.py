@@ -26,6 +26,8 @@ def add_check(command: argparse.ArgumentParser) -> None:
     add = About("question", command)
     text = "'log_loss < 0.4', 'skill.lower > 0', 'verdict in (none)', 'worst_group_cost < 0.01', 'coverage_80 > 0.7'"
     add.many("--require", "TEXT", text)
+    text = "smallest cost of an error, in nats a row, that fails a requirement on the verdict (default: 0)"
+    add.number("--min-effect", "NATS", text, 0.0)
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
@@ -60,9 +62,12 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     options.add_input(command, engine=False)
     options.add_where(command)
     text = (
-        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
+        "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0);"
+        " fn=COLUMN: of each row; without: the curve"
     )
-    About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
+    About("question", command).many("--costs", "fp=COST fn=COST", text)
+    text = "act on the K most probable rows, in each period (100:day): precision and recall at k"
+    About("question", command)("--capacity", metavar="K[:COLUMN]", text=text)
     options.add_clusters(command)
     options.add_confidence(command)
     options.add_seed(command, " of the folds")
@@ -141,7 +146,9 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     add.many("--require", "TEXT", text)
     text = "history of earlier periods, which is read if it is there and written with the new ones"
     About("work", command).path("--history", text=text)
-    options.add_outputs(command)
+    text = "put periods of FILE in their places in the history: a missed day, or one counted anew with late outcomes"
+    About("work", command).switch("--rebuild", text)
+    options.add_outputs(command, "write all results as JSON, or as .jsonl a line for each period; '-' prints them")
 
 
 def add_pool(command: argparse.ArgumentParser) -> None:

@@ -71,6 +71,8 @@ def _fit(a: argparse.Namespace) -> None:
             made.fit(sum(others, start=first))
         else:
             made.fit_chunks(rows.chunks(), rows.dependence)
+    if a.prevalence is not None:
+        made.for_prevalence(a.prevalence)
     if not rows.once:
         _say_permuted(a, rows, made.labels_)
     remaining = remaining_lines(made.gain_, made.baseline)
@@ -104,7 +106,7 @@ def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
 
 def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
     """Fit one map to all rows and a map to each group."""
-    if option := first_given(a, ["method", "report"]):
+    if option := first_given(a, ["method", "report", "prevalence"]):
         raise InputError(f"{option}: the maps of groups are averages; leave it out with --by.")
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: --by needs rows; name the file that the tally was counted from.")
@@ -130,7 +132,7 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
 
 
 def _apply(a: argparse.Namespace) -> None:
-    if option := first_given(a, _FITTING):
+    if option := first_given(a, [*_FITTING, "prevalence"]):
         raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")

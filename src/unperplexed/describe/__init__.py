@@ -2,6 +2,7 @@
 
 MODULES = {
     "Tally": "tally",
+    "Predictions": "tally",
     "CalibrationErrors": "calibration",
     "Decomposition": "calibration",
     "CalibrationTest": "calibration",

@@ -309,6 +309,9 @@ class Described:
         yield from self._classes()
         title = "By predicted probability" if self.event.two else "By probability of the most probable class"
         yield Section("groups", title, [tables.groups_table(self.event), metrics.bins_table(a)], "By probability", 7)
+        if (table := tables.precision_table(a)) and (curve := a.precision_recall):
+            chart = charts.precision_chart(self.event, curve)
+            yield Section("precision", "Precision and recall", [chart, table], "Precision and recall")
         yield Section(
             "risk",
             "Risk profile",

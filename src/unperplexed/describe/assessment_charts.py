@@ -12,14 +12,14 @@ from .._lib.dataclasses import Frozen
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, short_name
 from .._lib.typing import Floats, ReadOnlyArrays
-from ..assessment.familiar import ProbabilityGroups, probability_groups
+from ..assessment.familiar import PrecisionRecall, ProbabilityGroups, probability_groups
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import RiskProfile
 from ..calibration.curve_band import rising_band
 from ..calibration.estimators import Estimator, measured_of_samples
 from ..calibration.resampling import positive_pairs
 from ..kernels.rows import COARSE
-from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Role, percent_axis, percent_end, thinned
+from ..report.chart import Axis, Bars, Chart, Line, Mirror, Points, Reference, Role, percent_axis, percent_end, thinned
 from ..report.charts import identity, unit_axis
 from ..report.numbers import between, count, number, share
 from ..statistics.intervals import Interval
@@ -111,6 +111,21 @@ def class_text(a: Assessment, index: int) -> str:
     """Quote a class's label, short; its column where no label is known."""
     label = a.labels[index]
     return f"column {index}" if label is None else f"'{short_name(str(label))}'"
+
+
+def precision_chart(event: Event, curve: PrecisionRecall) -> Chart:
+    """Draw precision over recall with its band, and the frequency of the event, which acting at random has."""
+    average = event.assessment.average_precision
+    title = f"Average precision {number(average.value) if average else ''}"
+    return Chart(
+        title=title,
+        subtitle=f"{confidence_interval(event.confidence)[:-3]} band; the dashed line is acting at random",
+        label=f"Precision over recall of {event.name}. {title}.",
+        x=percent_axis(f"Recall: share of the rows with {event.name} that are acted on"),
+        y=percent_axis("Precision. Larger is better"),
+        lines=[Line(curve.recall, curve.precision, "observed", "Precision", curve.low, curve.high, label="Precision")],
+        references=(Reference((0.0, 1.0), (curve.frequency, curve.frequency)),),
+    )
 
 
 def reliability_chart(event: Event, *, after_remedy: bool = True) -> Chart:

@@ -15,7 +15,7 @@ from ..assessment.result import Assessment
 from ..calibration.diagnosis.result import Diagnosis
 from ..report.document import LONGEST_NAME, Block, Column, Section, Strip, Table
 from ..report.numbers import MINUS, between, count, number, points, share
-from ..report.tables import curve_estimates, estimates
+from ..report.tables import aside, ci, curve_estimates, estimates
 from ..statistics.means import t_quantile
 from .assessment_charts import Event
 from .assessment_metrics import each_as, paired
@@ -65,6 +65,22 @@ def detectable_table(d: Diagnosis, bias_in_points: float) -> Table | None:
     return Table(
         f"Smallest errors that {d.n_rows:,} rows with these predictions show with 80% power (test at 5%).",
         [Column("error", names), Column("shown from", sizes, words=True)],
+    )
+
+
+def precision_table(a: Assessment) -> Table | None:
+    """Return precision at tenths of the recall, and average precision; None where there is none."""
+    curve, average = a.precision_recall, a.average_precision
+    if curve is None or average is None:
+        return None
+    level, by_chance = confidence_interval(a.source.sampling.confidence), number(curve.frequency)
+    return Table.of(
+        f"Average precision {number(average.value)}{aside(ci(level, average.interval))}; by chance {by_chance}.",
+        Column("recall", [share(x) for x in curve.recall.tolist()]),
+        curve_estimates("precision", curve.precision, curve.low, curve.high, share),
+        Column("from probability", [number(x) for x in curve.threshold.tolist()]),
+        Column("acted on", [share(x) for x in curve.acted_on.tolist()]),
+        notes=level,
     )
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
-from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
-from ..assessment.decisions import Decision, MeanCost, conclusion
+from ..assessment.decision_curve import MODEL, DecisionCurve, MeanCost, NetBenefit, Share
+from ..assessment.decisions import Decision, conclusion
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
-from ..report.result import Axes, Naming, document, picture
+from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, estimates, how
 from .tally import ROWS_CHANGED, notes_by_name
 
@@ -27,6 +27,7 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
     """Describe decisions at a threshold."""
     headline, lead = conclusion(d)
     costs, confusion, shares = costs_table(d), confusion_table(d), shares_table(d)
+    at_capacity = _at_capacity(d)
     notes = notes_by_name(d.notes, named=len(d.notes) > 1)
     advised = d.recalibrated is not None and d.miscalibration is not None and d.miscalibration.interval.low > 0
     code = d._code if advised else ""
@@ -41,10 +42,10 @@ def decision_document(d: Decision, naming: Naming, *, brief: bool) -> Document:
         figure=costs_chart(d),
         first=Section("costs", "Costs", [costs, Prose(_best(d))], "Costs"),
         sections=[
-            Section("decisions", "Decisions at the threshold", [confusion, shares], "Decisions"),
+            Section("decisions", "Decisions at the threshold", [confusion, shares, *at_capacity], "Decisions"),
             how(f"Settings: {_settings(d)}.", {"Warnings": d.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
-        summary=[costs, Prose(_best(d)), confusion, shares],
+        summary=[costs, Prose(_best(d)), confusion, shares, *at_capacity],
         settings=_settings(d),
         warnings=[*d.warnings, *notes],
     )
@@ -91,6 +92,20 @@ def shares_table(d: Decision) -> Table:
     return Table("", [Column("", [*shares]), values], notes=confidence_interval(d.confidence))
 
 
+def _at_capacity(d: Decision | DecisionCurve) -> list[Table]:
+    """Make the table of precision and recall at a capacity, if there is one."""
+    c = d.capacity
+    if c is None:
+        return []
+    each = f" in each of {number_of(c.periods, 'period')} ({count(c.acted_on)} in all)" if c.periods else ""
+    values: list[tuple[str, Share | MeanCost]] = [("precision", c.precision), ("recall", c.recall)]
+    values += [("cost a row", c.cost)] if c.cost else []
+    rows = f"{number_of(c.capacity, 'row')}{each}"
+    caption = f"Capacity: act on {rows}, the most probable or costly first, down to {number(c.threshold)}."
+    shown = estimates("value", ((x.value, x.interval) for _, x in values))
+    return [Table.of(caption, Column("", [name for name, _ in values]), shown, notes=confidence_interval(d.confidence))]
+
+
 def costs_chart(d: Decision) -> Chart:
     """Draw the costs of the ways to decide with their intervals."""
     costs = [(name, cost) for name, cost in _costs(d) if name != "loss due to miscalibration"]
@@ -106,6 +121,8 @@ def costs_chart(d: Decision) -> Chart:
 
 def _best(d: Decision) -> str:
     at = "never acting" if math.isinf(d.best_threshold) else f"threshold {d.best_threshold:.4g}"
+    if math.isnan(d.best_threshold):
+        return "Costs differ by row, so no threshold was tuned."
     words = f"Best on these very rows (in-sample): {at}, cost {number(d.best_cost)} a row."
     if d.best_cost_cross_fitted is None or not d.optimism > 0:
         return words
@@ -117,7 +134,7 @@ def _settings(d: Decision) -> str:
     costs = f"cost of a false positive {d.costs.false_positive:.6g}, of a false negative {d.costs.false_negative:.6g}"
     for name, cost in (("positive", d.costs.true_positive), ("negative", d.costs.true_negative)):
         costs += f", benefit of a true {name} {-cost:.6g}" if cost else ""
-    return costs
+    return costs + " (means: costs differ by row)" * (not math.isnan(d.thresholds.low))
 
 
 def facts_of(d: Decision | DecisionCurve) -> str:
@@ -150,12 +167,12 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
         lead=" ".join(f"{each}." for each in others),
         calm=any(rule.useful.any() for rule in c.models.values()),
         figure=benefits_chart(c),
-        first=Section("benefit", "Net benefit", [some, Prose(_MEANING)], "Net benefit"),
+        first=Section("benefit", "Net benefit", [*_at_capacity(c), some, Prose(_MEANING)], "Net benefit"),
         sections=[
             Section("all", "All thresholds", [benefits_table(c, every=True)], "All thresholds"),
             how(f"Settings: {settings}.", {"Warnings": c.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
-        summary=[some, Prose(_MEANING)],
+        summary=[*_at_capacity(c), some, Prose(_MEANING)],
         settings=settings,
         warnings=[*c.warnings, *notes],
     )
@@ -204,36 +221,43 @@ def _benefits(heading: str, rule: NetBenefit, at: np.ndarray, limits: bool) -> C
     return column if limits else replace(column, notes=())
 
 
-_ROLES: tuple[Role, ...] = ("first", "second")
+_ROLES: tuple[Role, ...] = ("first", "second", "fourth", "fifth", "sixth", "other")
 """Roles of the models' curves; further ones look like the last."""
+_MOST_BANDS = 3
+"""More bands on one another cannot be told apart."""
 
 
-def benefits_chart(c: DecisionCurve) -> Chart:
-    """Draw the net benefits over the thresholds, those of acting on all rows and on none as references."""
-    top, x = c.frequency, c.thresholds
-    lowest = min(float(np.nanmin(rule.net_benefit)) for rule in c.models.values())
+def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
+    """Draw the net benefits over the thresholds, those of acting on all rows and on none as references.
+
+    Standardized ones are divided by the observed frequency, so that perfect decisions have 1.
+    """
+    top, x, of = (1.0, c.thresholds, _STANDARDIZED) if standardized else (c.frequency, c.thresholds, _PLAIN)
+    benefit, low, high = of
+    lowest = min(float(np.nanmin(getattr(rule, benefit))) for rule in c.models.values())
     floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
-    here = c.all.net_benefit >= floor
-    lines = [
-        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, rule.low, rule.high, label=name)
-        for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True))
-    ]
+    everything = getattr(c.all, benefit)
+    here = everything >= floor
+    lines = []
+    for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
+        ends = [getattr(rule, end) if at < _MOST_BANDS else None for end in (low, high)]
+        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
     if here.any():
-        lines.append(Line(x[here], c.all.net_benefit[here], "third", "all", label="acting on all rows"))
+        lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
+    title = "Standardized net benefit" if standardized else "Net benefit"
     return Chart(
-        title="Net benefit",
+        title=title,
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
-        label=f"Net benefit over thresholds. {spoken}",
+        label=f"{title} over thresholds. {spoken}",
         x=percent_axis(f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
-        y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
+        y=value_axis(floor, top if top > 0 else 0.1, f"{title}. Larger is better"),
         lines=lines,
         references=(Reference((0.0, 1.0), (0.0, 0.0)),),
     )
 
 
-@picture.register(DecisionCurve)
-def _draw(c: DecisionCurve, ax: Axes | None, *, standardized: bool) -> Axes:
-    from .pictures import plot_decision_curve
+_PLAIN = ("net_benefit", "low", "high")
+_STANDARDIZED = ("standardized", "standardized_low", "standardized_high")
 
-    return plot_decision_curve(c, ax, standardized=standardized)
+drawn_as(DecisionCurve, benefits_chart)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,17 +11,13 @@ from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
 from .._lib.errors import InputError
-from .._lib.formatting import confidence_interval, number_of, percent, short_name, short_names
+from .._lib.formatting import number_of, percent
 from .._lib.typing import Floats, Ints
 from ..assessment.result import Assessment
 from ..assessment.risk_profile import MeasuredProfile, RiskProfile
 from ..report.axes import COLOURS, GREY, MARKS, SIZES, axes_or_new, draw_legend, drawable
 from ..report.chart import thinned
 from ..statistics.means import DECISIVE, GEOMETRIC, ROBUST
-
-if TYPE_CHECKING:
-    from ..assessment.decision_curve import DecisionCurve
-
 
 _MOST_BUBBLES = 15
 """Largest number of bins of many classes in each tenth of the reported axis; more cannot be distinguished."""
@@ -302,49 +298,3 @@ def named_means(profile: RiskProfile) -> Iterator[tuple[str, str, tuple[float, f
     for marker, name, order in MEANS:
         if profile.orders.min() <= order <= profile.orders.max():
             yield marker, name, (order, float(np.interp(order, profile.orders, profile.values)))
-
-
-_COLOURS = ("#00507d", "#B33F00", "#00513b", "#76305a", "#7a5300", "#837a00")
-_STYLES = ("-", "--", "-.", ":")
-_MOST_BANDS = 3
-"""Intervals that can be distinguished."""
-
-
-def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standardized: bool = False) -> Axes:
-    """Draw net benefit over the thresholds: each model with its pointwise interval, acting on all rows, and on none.
-
-    Parameters
-    ----------
-    curve : DecisionCurve
-        What to draw.
-    ax : matplotlib Axes, optional
-        Where to draw; by default a new pyplot figure.
-    standardized : bool, default False
-        Whether to divide by the observed frequency, so that perfect decisions have 1.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = axes_or_new(ax, SIZES["profile"])
-    mean, low, high = ("standardized", "standardized_low", "standardized_high") if standardized else _NET_BENEFIT
-    at, top = curve.thresholds, 1.0 if standardized else curve.frequency
-    ax.plot(at, getattr(curve.all, mean), color=GREY, linewidth=1, label="acting on all rows")
-    ax.axhline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="acting on none")
-    for number, (name, rule) in enumerate(zip(short_names(curve.models), curve.models.values(), strict=True)):
-        colour, style = _COLOURS[number % len(_COLOURS)], _STYLES[number % len(_STYLES)]
-        if number < _MOST_BANDS:
-            ax.fill_between(at, getattr(rule, low), getattr(rule, high), color=colour, alpha=0.15, linewidth=0)
-        label = name + (f", {confidence_interval(curve.confidence)}" if number < _MOST_BANDS else "")
-        ax.plot(at, getattr(rule, mean), color=colour, linestyle=style, label=label, zorder=3)
-    lowest = min(float(np.nanmin(getattr(rule, mean))) for rule in curve.models.values())
-    ax.set(xlabel=f"threshold probability of '{short_name(str(curve.labels[1]))}'", xlim=(0, 1))
-    ax.set(ylabel="standardized net benefit" if standardized else "net benefit")
-    ax.set_ylim(max(-0.5 * top, min(-0.1 * top, 1.1 * lowest)), 1.05 * top)
-    ax.grid(color="#d9d9d9", linewidth=0.5)
-    ax.set_axisbelow(True)
-    ax.legend(loc="upper right", fontsize="small")
-    return ax
-
-
-_NET_BENEFIT = ("net_benefit", "low", "high")

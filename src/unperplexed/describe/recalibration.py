@@ -15,7 +15,7 @@ from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import Saved
 from ..recalibration.state import Candidate, Facts, State, concluded, conclusion, map_text
 from ..report.document import Block, Column, Document, Prose, Table
-from ..report.numbers import MINUS
+from ..report.numbers import MINUS, share
 from ..report.result import Naming, document
 
 if TYPE_CHECKING:
@@ -36,10 +36,19 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         title="Recalibration",
         facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=conclusion(state),
-        lead=". ".join([_gain_line(state), *_dependence(r)]),
+        lead=". ".join([_gain_line(state), *_dependence(r), *_prior_shift(state)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state.candidates, "log loss"), *_terms(state, facts)],
     )
+
+
+def _prior_shift(state: State) -> Iterator[str]:
+    """State what a change of the prevalence assumes, and how to test it."""
+    if state.prevalence is not None:
+        old, new = share(state.facts.observed[1]), share(state.prevalence)
+        yield f"The map is for a prevalence of {new} instead of {old}"
+        yield "It assumes that only the shares of the classes differ, and the rows of each are alike (prior shift)"
+        yield "Test this on new rows with outcomes: unperplexed assess NEW --apply MAP should find no error"
 
 
 def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:

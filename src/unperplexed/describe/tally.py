@@ -11,7 +11,7 @@ from ..report.document import Column, Document, Settings, Table
 from ..report.numbers import number
 from ..report.result import Naming, document
 from ..scores.rules import score_named
-from ..tally.tally import Tally
+from ..tally.tally import Predictions, Tally
 
 
 def counted(n_rows: int, n_classes: int, labels: Sequence[Label | None]) -> str:
@@ -66,6 +66,13 @@ def tally_document(tally: Tally, naming: Naming, *, brief: bool) -> Document:
         summary=[Settings(list(_held(tally)), "Contents")],
         warnings=list(notes_lines(tally.notes)),
     )
+
+
+@document.register(Predictions)
+def _predictions_document(found: Predictions, naming: Naming, *, brief: bool) -> Document:
+    what = f"Predictions without outcomes: {counted(found.n_rows, found.tally.n_classes, found.tally.labels)}"
+    held = [each for each in _held(found.tally) if each[0] not in ("scores", "parts")]
+    return Document(what, naming.called, what, calm=True, summary=[Settings(held, "Contents")])
 
 
 def _held(tally: Tally) -> Iterator[tuple[str, str]]:

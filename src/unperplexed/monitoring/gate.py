@@ -10,7 +10,7 @@ from typing import Any, Literal, Unpack
 from xml.etree import ElementTree
 
 from .._lib.dataclasses import field, replace
-from .._lib.errors import InputError, called
+from .._lib.errors import InputError, called, is_number
 from .._lib.formatting import capital, confidence_interval, number_of
 from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
@@ -22,6 +22,7 @@ from ..assessment.flat import (
     WORST_GROUP,
     NamedMetric,
     NamedMetrics,
+    costly,
     flat_metrics,
     named_metrics,
     verdict_words,
@@ -91,6 +92,8 @@ class Check(JsonResult):
     """How often the gate is looked at while forecasts are added: "one" time, or "many"."""
     dependence: DependenceSearch = OF_A_TALLY
     """What was found of dependence that nobody declared."""
+    min_effect: float = 0.0
+    """Smallest cost of an error, in nats a row, that counts in the verdict."""
     version: str = __version__
     _flat: Callable[[], dict[str, float | None]] = field(default=dict, repr=False, compare=False)
 
@@ -201,6 +204,10 @@ class Check(JsonResult):
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
+        if self.min_effect:
+            said.append(
+                f"Errors that are not shown to cost {self.min_effect:g} nats a row are small, and do not count."
+            )
         return " ".join([*said, *self._dependence()])
 
     def _dependence(self) -> Iterator[str]:
@@ -244,6 +251,7 @@ def check(
     anytime: bool = False,
     floor: Floor = DEFAULT_FLOOR,
     confidence: float | None = _LEVEL,
+    min_effect: float = 0.0,
     **reading: Unpack[AssessedReading],
 ) -> Check:
     """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
@@ -273,6 +281,9 @@ def check(
     confidence : float or None, default 0.9
         Confidence level of the gate: at 0.9 a metric exactly at its limit fails in 5% of samples. None compares the
         metrics themselves with the limits. An `Assessment` has a confidence level of its own.
+    min_effect : float, default 0
+        Smallest cost of an error, in nats a row, that fails a requirement on the verdict. Errors that are not shown to
+        cost so much, by the lower end of the cost's interval, do not count.
     **reading
         How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``columns``, ``labels``, ``pos_label``, ...
 
@@ -311,10 +322,11 @@ def check(
     wanted = [require] if isinstance(require, str) else list(require)
     parsed = [Requirement.parse(text) for text in wanted]
     level = _LEVEL if confidence is None else confidence
+    gate = partial(checked, point=confidence is None, anytime=anytime, min_effect=min_effect)
     if is_predictive(y_prob) or isinstance(y_true, DistributionAssessment):
         refuse_for_numbers("earlier" if earlier is not None else "")
         of_numbers = _assessed_numbers(y_true, y_prob, parsed, level, reading)
-        return checked(of_numbers, wanted, point=confidence is None, anytime=anytime)
+        return gate(of_numbers, wanted)
     scores, options = scoring_rules(parsed), dict[str, Any](reading)
 
     def assessed(counted: Assessment | Tally) -> Assessment:
@@ -338,7 +350,7 @@ def check(
         pair = compare(y_true, both, metrics=scores, floor=floor, confidence=level, **options)
         changes = changes_of_pairs(pair, _NOW)
         against = f"change from earlier forecasts of the same {pair.n_rows:,} rows"
-    return checked(now, wanted, point=confidence is None, anytime=anytime, changes=changes, against=against)
+    return gate(now, wanted, changes=changes, against=against)
 
 
 _NOW, _EARLIER = "now", "earlier"
@@ -370,6 +382,7 @@ def checked(
     *,
     point: bool = False,
     anytime: bool = False,
+    min_effect: float = 0.0,
     changes: Mapping[str, NamedMetric] | None = None,
     against: str = "",
 ) -> Check:
@@ -385,6 +398,8 @@ def checked(
         Whether to compare metrics with their limits as they are, without intervals.
     anytime : bool, default False
         Whether the gate is looked at while forecasts are added, so that evidence must stay valid.
+    min_effect : float, default 0
+        Smallest cost of an error that fails a requirement on the verdict, in nats a row.
     changes : mapping from str to NamedMetric, optional
         Changes from earlier forecasts, by name.
     against : str, default ""
@@ -398,6 +413,11 @@ def checked(
     wanted = [Requirement.parse(text) for text in requirements]
     if not wanted:
         raise InputError("require (--require): none; name at least one requirement, such as 'log_loss < 0.4'.")
+    if not is_number(min_effect, 0) or (min_effect and VERDICT not in [each.name for each in wanted]):
+        raise InputError(
+            f"min_effect (--min-effect): expected nats a row, 0 or more, beside a requirement on the verdict, such as"
+            f" 'verdict in (none)'; got {min_effect!r}."
+        )
     sampling = assessment if isinstance(assessment, DistributionAssessment) else assessment.source.sampling
     confidence = sampling.confidence
     if anytime:
@@ -406,12 +426,13 @@ def checked(
     known = named_metrics(assessment, changes)
     looks: Looks = "many" if anytime else "one"
     outcomes = tuple(
-        _verdict(each, assessment) if each.name == VERDICT else _outcome(each, known, point, looks) for each in wanted
+        _verdict(each, assessment, min_effect) if each.name == VERDICT else _outcome(each, known, point, looks)
+        for each in wanted
     )
     flat = partial(flat_metrics, assessment, changes)
     made = assessment.diagnosis
     dependence = assessment.dependence.tested(made.p_value, made.independent_p_value)
-    return Check(outcomes, point, assessment.n_rows, confidence, against, looks, dependence, _flat=flat)
+    return Check(outcomes, point, assessment.n_rows, confidence, against, looks, dependence, min_effect, _flat=flat)
 
 
 def _at_many_looks(change: NamedMetric, confidence: float) -> NamedMetric:
@@ -488,14 +509,17 @@ def _of(each: Requirement) -> str:
     return f"require (--require): {each.text!r}:"
 
 
-def _verdict(each: Requirement, assessment: Assessed) -> Outcome:
+def _verdict(each: Requirement, assessment: Assessed, min_effect: float) -> Outcome:
     d, known = assessment.diagnosis, ("none", *words_of(assessment))
     if not d.made:
         raise InputError(f"{_of(each)} there is no verdict. {d.verdict}")
     if unknown := [word for word in each.words if word not in known]:
         raise InputError(f"{_of(each)} no verdict here is called {unknown[0]!r}; there are {', '.join(known)}.")
-    found, words = verdict_words(d) or {"none"}, set(each.words)
+    found, words = verdict_words(costly(assessment, min_effect)) or {"none"}, set(each.words)
     named = found - {ANY} or found
+    small = verdict_words(d) - found
+    ignored = ", ".join(sorted(small - {ANY} or small))
     allowed = named <= words or (ANY in words and "none" not in found)
     passed = not found & words if each.operator == "not in" else allowed
-    return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", ", ".join(sorted(named)))
+    shown = ", ".join(sorted(named)) + f" (small: {ignored})" * bool(ignored)
+    return Outcome(each.text, passed, math.nan, Interval(math.nan, math.nan), "verdict", shown)

@@ -11,21 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.arrays import as_columns, at_hand
 from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError
 from .._lib.json_files import made_of_file
 from .._lib.output_files import write_whole
 from .._lib.serialize import json_text, plain_values
 from .._lib.typing import ByValue, Floats
-from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, columns_of, in_order
 from ..forecasts.labels import Label
-from ..forecasts.unobserved import unobserved
 from ..tally.periods import span_of
 from ..tally.tags import UNKNOWN, Tags, different
 from ..tally.tallies import Tallies
-from ..tally.tally import Tally, common_labels, counts_distributions, pairs_by_class
+from ..tally.tally import Predictions, Tally, common_labels, counts_distributions, pairs_by_class, predicted
 from .event_counts import EventCounts, Scores
 from .nodes import Nodes
 from .pit_counts import PitCounts
@@ -224,7 +221,8 @@ class History(ByValue):
         if at is not None:
             raise InputError(
                 f"{name}: this period is in the history with other forecasts. Monitoring a period closes it."
-                " Add a period only when it is over, and count late outcomes in the period in which they arrive."
+                " Add a period only when it is over, and count late outcomes in the period in which they arrive; or"
+                f" count all of it anew, and replace it: {_REBUILD}"
             )
         _check_order(self.names, name)
         twin = next((each for each in apart if period.same(each)), None)
@@ -245,8 +243,13 @@ class History(ByValue):
         known = (at for at, each in enumerate(self.names) if each == name or (days and span_of(each) == days))
         return next(known, None)
 
-    def then(self, other: History) -> History:
-        """Add the periods of another history; those that are here already must be the same there."""
+    def then(self, other: History, *, rebuild: bool = False) -> History:
+        """Add the periods of another history; those that are here already must be the same there.
+
+        With ``rebuild`` its periods take their places in time instead: those that were missed come between others, and
+        those that are here already are replaced. Rebuild for reasons that do not depend on outcomes, or an alarm may be
+        false.
+        """
         if not self.periods:
             return other
         if not other.periods:
@@ -261,8 +264,18 @@ class History(ByValue):
         tags = _common_tags(other.names[0], self.tags, other.tags)
         labels = common_labels(self.labels, other.labels) if self.labels else ()
         found = replace(self, labels=labels, tags=tags)
-        for period in other.periods:
-            found = found.with_period(period, other.clustered, self.periods)
+        if not rebuild:
+            for period in other.periods:
+                found = found.with_period(period, other.clustered, self.periods)
+            return found
+        kept = [each for each in self.periods if other._place(each.name) is None]
+        named = {each.name: each for each in (*kept, *other.periods)}
+        order = [str(name) for [name] in in_time([(name,) for name in named])]
+        if [name for name in order if name in self.names] != [name for name in self.names if name in named]:
+            raise InputError(f"{other.names[0]}: its place is not known: periods are not in the order of their names.")
+        found = replace(found, periods=())
+        for name in order:
+            found = found.with_period(named[name], other.clustered, found.periods)
         return found
 
     def without_outcomes(self) -> History:
@@ -336,6 +349,8 @@ def by_period(counted: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
 _CHANCE = 1e-6
 """Probability of equal outcomes, given the predictions, below which two periods are one that was counted twice."""
 
+_REBUILD = "monitor --rebuild, in Python history.then(other, rebuild=True)."
+
 _MIXED = (
     "some periods have outcomes, others have none, and monitor needs them. To test the predictions of all of them, take"
     " drift (--drift) and leave the outcomes out (without_outcomes() in Python)."
@@ -388,7 +403,8 @@ def _check_order(earlier: Sequence[str], name: str) -> None:
     now = span_of(name)
     if before and now and now[0] <= before[1]:
         how = "it is before" if now[1] < before[0] else "it has days of"
-        raise InputError(f"{name}: {how} {last}, which is in the history. Add periods in chronological order.")
+        where = f"{name}: {how} {last}, which is in the history."
+        raise InputError(f"{where} Add periods in chronological order, or put a missed one in its place: {_REBUILD}")
 
 
 def _common_tags(name: str, before: Tags, now: Tags) -> Tags:
@@ -603,62 +619,3 @@ def in_periods(time: Any, by: Any) -> dict[str, Any]:
     if time is None:
         raise InputError("time: missing; give the period of each row, such as its date, or tallies by period.")
     return {"time": time, **({} if by is None else columns_of(by))}
-
-
-class Predictions(ByValue):
-    """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
-
-    They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file.
-
-    Examples
-    --------
-    >>> from unperplexed.results import History, Predictions
-    >>> day = Predictions.of([0.8, 0.3]) + Predictions.of([0.6])
-    >>> day.n_rows
-    3
-    >>> History.of({"2026-03-01": day}).outcomes
-    False
-    """
-
-    tally: Tally
-    """The counts, with outcomes that stand in for unknown ones."""
-
-    @classmethod
-    def of(cls, y_prob: Any, *, labels: Sequence[Label] | None = None, **reading: Any) -> Predictions:
-        """Count predictions.
-
-        Parameters
-        ----------
-        y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
-            Predicted probabilities: of the positive class, or of each class.
-        labels : sequence, optional
-            Class labels in the order of the columns; (negative, positive) for one column. By default the names of a
-            frame's columns.
-        **reading
-            As in `Forecasts`: ``scale``, ``invalid``.
-
-        Returns
-        -------
-        Predictions
-
-        Raises
-        ------
-        InputError
-            For values that are no probabilities, naming the rows.
-        """
-        return cls(Tally.count(predicted(y_prob, labels, **reading), parts=["classes"], diagnosed=0))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of predictions."""
-        return self.tally.n_rows
-
-    def __add__(self, other: Predictions) -> Predictions:
-        """Count both together; refuses predictions of other classes."""
-        return Predictions(self.tally + other.tally) if isinstance(other, Predictions) else NotImplemented
-
-
-def predicted(y_prob: Any, labels: Sequence[Label] | None = None, **reading: Any) -> Forecasts:
-    """Read predictions, with outcomes that stand in for unknown ones."""
-    columns = as_columns(at_hand(y_prob), "y_prob")
-    return Forecasts(y_prob=columns, **unobserved(columns, labels), **reading)

@@ -16,7 +16,7 @@ from ..scores.rules import SCORES, score_named
 
 VERDICT = "verdict"
 _ENDS = ("lower", "upper")
-_FORM = re.compile(r"\s*([A-Za-z_][\w.()-]*)\s*(<=|>=|<|>|not\s+in\b|in\b)\s*(.+?)\s*")
+_FORM = re.compile(r"\s*([A-Za-z_][\w .()-]*?)\s*(<=|>=|<|>|not\s+in\b|in\b)\s*(.+?)\s*")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _HOW = (
     "write NAME < NUMBER, NAME > NUMBER (or <=, >=), such as 'log_loss < 0.4' or 'skill.lower > 0', or"
@@ -57,7 +57,7 @@ class Requirement(Frozen):
         found = _FORM.fullmatch(text)
         if found is None:
             raise InputError(f"require (--require): {text!r} is not a requirement; {_HOW}.")
-        name, operator, value = found[1], " ".join(found[2].split()), found[3]
+        name, operator, value = _known_as(found[1]), " ".join(found[2].split()), found[3]
         verdict = name.partition(".")[0] == VERDICT
         if verdict and name != VERDICT:
             raise InputError(
@@ -90,6 +90,17 @@ class Requirement(Frozen):
     def refuted_by(self, low: float, high: float) -> bool:
         """Whether no number of an interval meets it."""
         return not self.met_by(high if self.upward else low)
+
+
+_PRINTED = {"calibration_error": "ece", "calibration_slope": "slope", "calibration_intercept": "intercept"}
+"""Names of metrics as they are printed, where it is not they that are required."""
+
+
+def _known_as(printed: str) -> str:
+    """Name a metric that was named as it is printed: "Brier score (both classes)" is brier_score."""
+    name = "_".join(re.sub(r" \(.*\)", "", printed).lower().split())
+    metric, dot, end = name.partition(".")
+    return _PRINTED.get(metric, metric) + dot + end
 
 
 def _words(text: str, value: str) -> tuple[str, ...]:

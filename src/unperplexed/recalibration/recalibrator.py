@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 import numpy as np
 
 from .._lib.arrays import as_columns
-from .._lib.errors import InputError
+from .._lib.dataclasses import replace
+from .._lib.errors import InputError, is_number
 from .._lib.typing import Floats
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
 from ..calibration.undeclared import read_rows
@@ -238,6 +239,40 @@ class Recalibrator(Fitted[State]):
         self.weights_, self.method_, self.gain_ = dict(state.weights), state.heaviest, state.gain
         self.parameters_ = state.maps[state.heaviest].parameters()
         return self
+
+    def for_prevalence(self, prevalence: float) -> Recalibrator:
+        """Correct the map for another frequency of the positive class (prior shift, label shift); return itself.
+
+        The calibrated odds are multiplied by the odds of the new frequency over those of the observed one (Saerens,
+        Latinne and Decaestecker 2002). This assumes that the rows of each class are as in the fit, and only their
+        shares differ. Test it on rows of the new population with outcomes: ``assess(y, map.transform(p))``.
+
+        Parameters
+        ----------
+        prevalence : float
+            Frequency of the positive class where the map is to be used, in (0, 1).
+
+        Returns
+        -------
+        Recalibrator
+            Itself. What `transform` returns is for the new frequency; the gain and the weights are those of the fit.
+
+        Raises
+        ------
+        InputError
+            For more than two classes, for a fit to one outcome, and for a frequency that is not between 0 and 1.
+
+        Examples
+        --------
+        >>> balanced = Recalibrator("identity").fit([0, 1] * 50, [0.3, 0.7] * 50)
+        >>> balanced.for_prevalence(0.01).transform([0.5]).round(3)
+        array([0.01])
+        """
+        state = self.state
+        if not (state.two and 0 < state.facts.observed[1] < 1 and is_number(prevalence, 0, 1) and prevalence % 1):
+            known = "expected a frequency between 0 and 1, for two classes that both occurred"
+            raise InputError(f"prevalence (--prevalence): {known}; got {prevalence!r}.")
+        return self.with_state(replace(state, prevalence=float(prevalence)), self.dependence_)
 
     @property
     def fitted(self) -> bool:

@@ -47,6 +47,7 @@ def state_dict(state: State, settings: Mapping[str, Any]) -> dict[str, Any]:
         "maps": [each.to_dict() for each in state.maps.values()],
         "gain": gain_dict(state.gain),
         "baseline": plain_values(state.baseline),
+        "prevalence": state.prevalence,
     }
 
 
@@ -78,7 +79,11 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     require(isinstance(settings, Mapping), "settings")
     gain, baseline = saved_gain(data["gain"]), _baseline(data.get("baseline"))
     require(baseline is None or gain is not None, "baseline")
-    return State(facts, candidates, maps, gain, baseline, raised_to=_raised_to(data, facts)), dict(settings)
+    raised_to, prevalence = _raised_to(data, facts), data.get("prevalence")
+    if prevalence is not None:
+        require(len(facts.labels) == 2 and 0 < facts.observed[1] < 1, "prevalence")
+        prevalence = number(prevalence, "prevalence", SMALLEST, 1 - SMALLEST)
+    return State(facts, candidates, maps, gain, baseline, raised_to=raised_to, prevalence=prevalence), dict(settings)
 
 
 def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:
@@ -91,7 +96,7 @@ def _raised_to(data: Mapping[str, Any], facts: Facts) -> float:
     return math.exp(number(first.get("base", first)["log_floor"], "log_floor", -700, 0))
 
 
-_LATER = {"baseline", "raised_to"}
+_LATER = {"baseline", "raised_to", "prevalence"}
 """Keys that maps of earlier versions lack."""
 
 

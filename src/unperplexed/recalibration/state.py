@@ -83,6 +83,8 @@ class State(Weighed, Frozen):
     """None where the gain is, and for maps that were saved without it."""
     raised_to: float = 0.0
     """What smaller probabilities are raised to first, by maps that version 1 saved; 0 for none."""
+    prevalence: float | None = None
+    """Frequency of the positive class where the map is to be used, if it differs from the observed one."""
     held_out: HeldOut | None = None
     """Not saved."""
 
@@ -122,11 +124,23 @@ class State(Weighed, Frozen):
         return len(self.facts.labels) == 2
 
     def _averaged(self, predicted: Floats) -> Floats:
-        return self.average.probabilities(np.clip(predicted, *self.limits) if self.raised_to else predicted)
+        found = self.average.probabilities(np.clip(predicted, *self.limits) if self.raised_to else predicted)
+        if self.prevalence is None:
+            return found
+        odds = found * [1.0, self.odds_ratio]
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    @property
+    def odds_ratio(self) -> float:
+        """Odds of the positive class where the map is to be used, over those in the fit."""
+        now = self.facts.observed[1]
+        return 1.0 if self.prevalence is None else math.exp(float(logit(self.prevalence) - logit(now)))
 
 
 def conclusion(state: State) -> str:
     """Say what to do: leave the forecasts as they are, or recalibrate by which map."""
+    if state.prevalence is not None:
+        return f"Recalibrate for the prevalence, after {map_text(state)}"
     return concluded(state.identity, state.gain, "log loss", f"Recalibrate with {map_text(state)}")
 
 

@@ -158,6 +158,7 @@ class RecalibrationModule(nn.Module):
         self.form, self.n_classes = form, len(state.facts.labels)
         self.register_buffer("weights", buffer([*state.average.shares.values()]))
         self.limits = state.limits if state.raised_to else None
+        self.odds_ratio = state.odds_ratio
         self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -175,6 +176,8 @@ class RecalibrationModule(nn.Module):
         if self.limits is not None:
             at = at.clamp(*self.limits)
         q = torch.stack([each(at) for each in self.maps], dim=-1) @ self.weights
+        if self.odds_ratio != 1:
+            q = q * self.odds_ratio / (1 - q + q * self.odds_ratio)
         if binary and not one:
             q = torch.stack([1 - q, q], dim=-1)
         q, limits = q.reshape(x.shape).to(x.dtype), torch.finfo(x.dtype)

@@ -7,13 +7,14 @@ from ..assessment.classes import ClassAverage as ClassAverage
 from ..assessment.classes import ClassTable as ClassTable
 from ..assessment.classes import ConfusionTable as ConfusionTable
 from ..assessment.classes import PredictedTable as PredictedTable
+from ..assessment.decision_curve import AtCapacity as AtCapacity
 from ..assessment.decision_curve import DecisionCurve as DecisionCurve
+from ..assessment.decision_curve import MeanCost as MeanCost
 from ..assessment.decision_curve import NetBenefit as NetBenefit
+from ..assessment.decision_curve import Share as Share
 from ..assessment.decisions import Confusion as Confusion
 from ..assessment.decisions import Costs as Costs
 from ..assessment.decisions import Decision as Decision
-from ..assessment.decisions import MeanCost as MeanCost
-from ..assessment.decisions import Share as Share
 from ..assessment.distribution_result import DistributionAssessment as DistributionAssessment
 from ..assessment.distribution_result import DistributionBreakdown as DistributionBreakdown
 from ..assessment.distribution_result import DistributionRemedy as DistributionRemedy
@@ -57,7 +58,6 @@ from ..monitoring.event_counts import Kept as Kept
 from ..monitoring.gate import Check as Check
 from ..monitoring.gate import Outcome as Outcome
 from ..monitoring.history import History as History
-from ..monitoring.history import Predictions as Predictions
 from ..monitoring.monitored import Alarm as Alarm
 from ..monitoring.monitored import Monitored as Monitored
 from ..monitoring.requirements import Requirement as Requirement
@@ -75,3 +75,4 @@ from ..report.explanations import Explanation as Explanation
 from ..statistics.many_looks import Spread as Spread
 from ..tally.distributions import DistributionTally as DistributionTally
 from ..tally.surprises import SurpriseTable as SurpriseTable
+from ..tally.tally import Predictions as Predictions

@@ -320,9 +320,11 @@ def _only_choice(
     numbers = f" (distributions of a number: {other})" if option == "prob" else ""
     if file.shapes and option == "truth":
         numbers = ", also a file of its own: --truth labels.npy"
-    raise InputError(
+    error = InputError(
         f"which column holds the {what}? Say so with --{option}{numbers}; {found}. Columns: {listed(file.names, 20)}."
     )
+    error.no_outcomes = option == "truth" and not choices
+    raise error
 
 
 def check_column(name: str, file: Source) -> str:

@@ -75,6 +75,12 @@ the part "diagnosis" does not tell whether columns were permuted."""
 DISTRIBUTIONS = 11
 """Version of the format of tallies of predictive distributions, which are `distributions`."""
 
+PREDICTIONS = 12
+"""Version of the format of predictions without outcomes: as the first, with outcomes that stand in for unknown ones."""
+
+ALONE = "alone"
+"""Key of whether a file is of these."""
+
 Other = TypeVar("Other")
 
 NO_TEXTS: Mapping[str, bytes] = {}
@@ -87,7 +93,7 @@ _LARGEST_SUM = 1e300
 """Sums with weights are below this, so that none overflows when two are added."""
 
 
-def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
+def tally_bytes(state: Mapping[str, Any], version: int = VERSION, *, limited: bool = True) -> bytes:
     """Give the fields of a tally as bytes; refuse more labels than a file may have, if that is ``limited``."""
     in_pairs = _ends_of_pairs(state)
     others = {ties: table for ties, table in state["top_tables"].items() if str(ties) not in in_pairs}
@@ -116,7 +122,7 @@ def tally_bytes(state: Mapping[str, Any], *, limited: bool = True) -> bytes:
         "top_in_pairs": in_pairs,
         "scores": {name: sums_text(sums) for name, sums in state["score_sums"].items()},
     }
-    return file_bytes(VERSION, header, columns, bodies)
+    return file_bytes(version, header, columns, bodies)
 
 
 def sums_text(sums: Sequence[ExactSum]) -> list[list[str]]:
@@ -197,7 +203,7 @@ def tally_state(data: bytes | BinaryIO, other: Callable[[Sections], Other]) -> d
             return other(sections)
         if version < VERSION:
             _upgrade(sections.header, version)
-        return _state(sections)
+        return {**_state(sections), ALONE: version == PREDICTIONS}
     except InputError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:
@@ -264,8 +270,8 @@ def _checked_header(stream: BinaryIO) -> tuple[int, int]:
         found.update(chunk)
     if found.digest() != digest:
         raise InputError("damaged: its content does not match its checksum. Copy or make it anew.")
-    if not 1 <= version <= DISTRIBUTIONS:
-        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {DISTRIBUTIONS}.")
+    if not 1 <= version <= PREDICTIONS:
+        raise InputError(f"of version {version} of the format; unperplexed {__version__} reads up to {PREDICTIONS}.")
     return int(version), int(header_length)
 
 

@@ -117,7 +117,8 @@ def _refuse(a: Tags, b: Tags) -> None:
     period = shared(_known(a.periods), _known(b.periods))
     if period:
         raise InputError(
-            f"tallies of the same period do not add up: both have {period}, whose rows may be counted twice. {_REMEDY}"
+            f"tallies of the same period do not add up: both have {period}, whose rows may be counted twice. For parts"
+            f" of one period, such as late outcomes, name it: unperplexed tally --tag period={period}. {_REMEDY}"
         )
 
 

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeGuard, Unpack, overload
 
+from .._lib.arrays import as_columns, at_hand
 from .._lib.dataclasses import fields
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
@@ -21,10 +22,12 @@ from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
 from ..forecasts.reading import DEFAULTS as READING
 from ..forecasts.reading import RowReading, is_predictive, reads, some_of
+from ..forecasts.unobserved import unobserved
+from ..report.result import Result
 from ..scores.rules import scores_kept
 from .class_sums import DIAGNOSED_UNASKED
 from .counter import NO_SUMS, BlockCounter, counters_of, digits_of_counts, jobs_of
-from .serialization import tally_bytes, tally_state
+from .serialization import ALONE, PREDICTIONS, tally_bytes, tally_state
 from .shards import PARTS
 from .state import (
     CLASS_PARTS,
@@ -40,7 +43,7 @@ from .state import (
     summed,
 )
 from .tables import Cells, Pairs
-from .tags import Tagged
+from .tags import Tagged, Tags
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
@@ -321,26 +324,28 @@ class Tally(ByValue, TallyState, Tagged):
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Tally | DistributionTally:
+    def from_bytes(cls, data: bytes) -> Tally | Predictions | DistributionTally:
         """Read what `to_bytes` gave; truncated, changed or other bytes are refused with the reason."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise InputError(f"from_bytes: expected bytes, got {type(data).__name__}.")
         return cls._read(data)
 
     @classmethod
-    def _read(cls, data: bytes | BinaryIO) -> Tally | DistributionTally:
+    def _read(cls, data: bytes | BinaryIO) -> Tally | Predictions | DistributionTally:
         found = tally_state(data, _of_distributions)
-        return cls(**found) if isinstance(found, dict) else found
+        if not isinstance(found, dict):
+            return found
+        return Predictions(cls(**found)) if found.pop(ALONE) else cls(**found)
 
     def _values(self) -> bytes:
         """Compare tallies as bytes; without weights these are the same however they were added up."""
         return tally_bytes(self._state(), limited=False)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Tally | DistributionTally:
+    def load(cls, path: str | PathLike[str]) -> Tally | Predictions | DistributionTally:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason.
 
-        A file of predictive distributions gives a `DistributionTally`.
+        A file of predictive distributions gives a `DistributionTally`, one without outcomes `Predictions`.
         """
         try:
             with Path(path).open("rb") as stream:
@@ -409,6 +414,95 @@ class Tally(ByValue, TallyState, Tagged):
     def __repr__(self) -> str:
         """Name it in one line."""
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
+
+
+class Predictions(ByValue, Result):
+    """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
+
+    They add up, so that parts of a day may be counted apart; a `History` of them keeps periods in a file. A file of
+    one period is what ``unperplexed tally`` writes of rows without outcomes, and `Tally.load` reads it.
+
+    Examples
+    --------
+    >>> from unperplexed.results import History, Predictions
+    >>> day = Predictions.of([0.8, 0.3]) + Predictions.of([0.6])
+    >>> day.n_rows
+    3
+    >>> History.of({"2026-03-01": day}).outcomes
+    False
+    """
+
+    tally: Tally
+    """The counts, with outcomes that stand in for unknown ones."""
+
+    @classmethod
+    def of(cls, y_prob: Any, *, labels: Sequence[Label] | None = None, **reading: Any) -> Predictions:
+        """Count predictions.
+
+        Parameters
+        ----------
+        y_prob : array_like of shape (n,) or (n, C), or a data frame with one column a class
+            Predicted probabilities: of the positive class, or of each class.
+        labels : sequence, optional
+            Class labels in the order of the columns; (negative, positive) for one column. By default the names of a
+            frame's columns.
+        **reading
+            As in `Forecasts`: ``scale``, ``invalid``.
+
+        Returns
+        -------
+        Predictions
+
+        Raises
+        ------
+        InputError
+            For values that are no probabilities, naming the rows.
+        """
+        return cls(Tally.count(predicted(y_prob, labels, **reading), parts=["classes"], diagnosed=0))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of predictions."""
+        return self.tally.n_rows
+
+    @property
+    def tags(self) -> Tags:
+        """Data set, model and period."""
+        return self.tally.tags
+
+    def tagged(self, **tags: Any) -> Predictions:
+        """Give the same with tags, as `Tally.tagged`."""
+        return Predictions(self.tally.tagged(**tags))
+
+    def to_bytes(self) -> bytes:
+        """Give them as the bytes of a file."""
+        return tally_bytes(self.tally._state(), PREDICTIONS)
+
+    def summary(self) -> dict[str, Any]:
+        """Give what they are, but for the counts, as plain values."""
+        found = self.tally.summary()
+        return {
+            "outcomes": False,
+            **{name: found[name] for name in ("n_rows", "n_classes", "labels", "sources", "tags")},
+        }
+
+    @classmethod
+    def merged(cls, several: Iterable[Any], *, mixed: bool = False) -> Predictions:
+        """Add up, as `Tally.merged` does."""
+        several = list(several)
+        if not all(isinstance(each, Predictions) for each in several):
+            raise InputError("predictions without outcomes and tallies of forecasts with outcomes do not add up.")
+        return cls(Tally.merged([each.tally for each in several], mixed=mixed))
+
+    def __add__(self, other: Predictions) -> Predictions:
+        """Count both together; refuses predictions of other classes."""
+        return Predictions.merged([self, other]) if isinstance(other, Predictions) else NotImplemented
+
+
+def predicted(y_prob: Any, labels: Sequence[Label] | None = None, **reading: Any) -> Forecasts:
+    """Read predictions, with outcomes that stand in for unknown ones."""
+    columns = as_columns(at_hand(y_prob), "y_prob")
+    return Forecasts(y_prob=columns, **unobserved(columns, labels), **reading)
 
 
 def _of_distributions(sections: Sections) -> DistributionTally:
