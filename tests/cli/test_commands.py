@@ -328,11 +328,12 @@ PACKED["--method"] = ("order", "power", "map", "equal")
 
 
 def test_slots_and_distinct_flags_stay_few():
-    """Every flag of a command is a slot. The bounds fall with each flag that goes; distributions took 79, groups 29."""
+    """Every flag of a command is a slot. The bounds fall with each flag that goes; distributions took 79, groups 29,
+    the plan of a study 11."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
     slots += [key for flag in slots for key in PACKED.get(flag, ())]
-    assert len(slots) <= 444
-    assert len({*slots}) <= 96
+    assert len(slots) <= 455
+    assert len({*slots}) <= 104
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from ..report.document import Block, Document, Prose, Table
 from ..report.result import Naming
 from ..tally.tally import Tally
 from .input import Input, of_numbers
+from .meaning import as_number, pair
 from .options import first_given
 from .outputs import Outputs, called, sayer
 
@@ -276,6 +277,25 @@ def _tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     from .distributions import tally_of_distributions
 
     return tally_of_distributions(a)
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Say how many rows a study needs."""
+    from ..assessment.plan import WIDTHS
+    from ..assessment.plan import plan as planned
+
+    a = arguments
+    widths = dict(pair("--precision", text, [*WIDTHS]) for text in a.precision)
+    asked = {name: getattr(a, name) for name in ("rate", "auc", "bias", "slope") if name in a.given}
+    precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
+    try:
+        found = planned(
+            **asked, precision=precision, thresholds=a.thresholds, power=a.power, design_effect=a.design_effect
+        )
+    except InputError as error:
+        raise InputError(f"--{str(error).replace('_', '-', str(error).startswith('design'))}") from None
+    outputs = Outputs(a)
+    outputs.write(found.to_json, partial(outputs.text, found), {})
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -221,6 +221,14 @@ USAGE = {
         "--truth --prob --costs --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
+    "plan": Usage(
+        ["--rate P --bias SIZE", "--rate P --auc AUC --precision METRIC=WIDTH ..."],
+        "Sample size of a validation: how many rows you need for intervals of a width (Riley et al. 2021: O/E,"
+        " calibration slope, c-statistic, net benefit), or to see a bias or a wrong slope.",
+        ["plan --rate 0.1 --bias 0.02", "plan --rate 0.1 --auc 0.75 --precision oe=0.2 slope=0.3"],
+        "--rate --auc --bias --slope --precision --thresholds --power --design-effect --json",
+        "assess, decide",
+    ),
     "check": Usage(
         [f"{_READ} --require TEXT", "candidate.tally --earlier released.tally"],
         "A gate: exit code 1 if forecasts do not meet a requirement, or have become worse than earlier ones.",
@@ -285,7 +293,7 @@ USAGE = {
 HEADINGS = {
     "how good are they, and what is wrong?": ("assess", "compare", "skill", "where", "lm"),
     "better forecasts": ("recalibrate", "pool"),
-    "decisions": ("decide",),
+    "decisions": ("decide", "plan"),
     "jobs": ("check", "monitor", "tally"),
     "learn": ("explain", "demo"),
 }

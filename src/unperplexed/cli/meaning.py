@@ -34,7 +34,9 @@ def settle(a: argparse.Namespace) -> None:
     if hasattr(a, "tag"):
         a.tag = dict(pair("--tag", text, ("name", "model", "period")) for text in a.tag)
     if hasattr(a, "costs"):
-        a.costs = {key: _number("--costs", value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
+        a.costs = {
+            key: as_number("--costs", value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)
+        }
 
 
 def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
@@ -45,7 +47,8 @@ def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     return key, value
 
 
-def _number(flag: str, text: str) -> float:
+def as_number(flag: str, text: str) -> float:
+    """Read a number that a flag has."""
     try:
         return float(text)
     except ValueError:

@@ -144,6 +144,28 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     options.add_outputs(command)
 
 
+def add_plan(command: argparse.ArgumentParser) -> None:
+    """Add what is expected, and what is to be known."""
+    # The names are those of plan(), and so are the defaults; a test compares them.
+    add = About("question", command)
+    add("--rate", type=float, metavar="P", text="expected frequency of the positive class")
+    text = "expected area under the ROC curve (c-statistic); slope, AUC and net benefit need it"
+    add("--auc", type=float, metavar="AUC", text=text)
+    text = "see a difference between mean prediction and frequency, such as 0.02 for 2 points"
+    add("--bias", type=float, metavar="SIZE", text=text)
+    add("--slope", type=float, metavar="SLOPE", text="tell this calibration slope from 1, such as 0.8")
+    text = (
+        "widths of 95%% confidence intervals: oe=0.2 slope=0.2 auc=0.1 net_benefit=0.2 (default, without --bias and"
+        " --slope)"
+    )
+    add.many("--precision", "METRIC=WIDTH", text)
+    add.many("--thresholds", "P", "thresholds of the net benefit", type=float)
+    add.number("--power", "P", "probability of seeing the bias and the slope (default: 0.8)", 0.8)
+    text = "factor for rows that depend on one another: rows divided by effective rows (default: 1)"
+    add.number("--design-effect", "FACTOR", text, 1.0)
+    options.add_json(command)
+
+
 def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)

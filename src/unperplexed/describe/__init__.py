@@ -18,6 +18,7 @@ MODULES = {
     "RiskProfile": "profile",
     "Decision": "decisions",
     "DecisionCurve": "decisions",
+    "Plan": "decisions",
     "DistributionAssessment": "distributions",
     "DistributionBreakdown": "distributions",
     "DistributionTally": "distributions",

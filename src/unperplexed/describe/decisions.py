@@ -1,4 +1,4 @@
-"""A Decision as a document: from which probability on to act, what that costs, and the confusion matrix there."""
+"""Decisions, decision curves and plans as documents: when to act and what that costs, and how many rows it takes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
 from ..assessment.decisions import Decision, MeanCost, conclusion
+from ..assessment.plan import Plan
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
@@ -237,3 +238,28 @@ def _draw(c: DecisionCurve, ax: Axes | None, *, standardized: bool) -> Axes:
     from .pictures import plot_decision_curve
 
     return plot_decision_curve(c, ax, standardized=standardized)
+
+
+@document.register(Plan)
+def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
+    """Describe how many rows a study needs."""
+    known = f"frequency {p.rate:.4g}" + ("" if p.auc is None else f", AUC {p.auc:.4g}")
+    dependent = "independent rows" if p.design_effect == 1 else f"a design effect of {p.design_effect:.4g}"
+    return Document(
+        title="Plan",
+        headline=f"You need {number_of(p.rows, 'row')}, with about {number_of(p.events, 'event')} among them",
+        lead=f"Expected: {known}, calibrated predictions, {dependent}." + _ALIKE * (p.auc is None),
+        calm=True,
+        summary=[
+            Table.of(
+                "Rows for each question. Intervals are 95% CI; errors are tested at the level of 5%.",
+                Column("question", [need.question for need in p.needs], words=True),
+                Column("rows", [count(need.rows) for need in p.needs]),
+                Column("events", [count(need.events) for need in p.needs]),
+                brief=len(p.needs),
+            )
+        ],
+    )
+
+
+_ALIKE = " Without an AUC all predictions are taken to be alike."

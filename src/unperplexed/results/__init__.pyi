@@ -23,6 +23,8 @@ from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.groups_found import Groups as Groups
 from ..assessment.intervals import Uncertainty as Uncertainty
+from ..assessment.plan import Need as Need
+from ..assessment.plan import Plan as Plan
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment
