@@ -20,7 +20,7 @@ def test_as_pmvalsampsize():
     assert found[2:] == [1008, 1416]
     assert rows(rate=0.018, auc=0.8, precision={"oe": 1, "auc": 0.1}) == pytest.approx([905, 4252], abs=1)
     normal = expit(-5 + 2.5 * ndtri((np.arange(100_000) + 0.5) / 100_000))
-    assert rows(y_prob=normal, precision={"slope": 0.2}) == pytest.approx([4544], rel=0.002)
+    assert rows(y_prob=normal, precision={"slope": 0.2}) == pytest.approx([4544], rel=0.003)
 
 
 def test_bias_of_equal_predictions_is_the_textbook_number_for_a_proportion():
