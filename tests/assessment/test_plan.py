@@ -89,7 +89,7 @@ def test_command_line(capsys):
     assert main(["plan", "--rate", "0.1", "--bias", "0.02"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("You need 1,856 rows, with about 186 events among them.")
-    words = "plan --rate 0.1 --auc 0.75 --precision oe=0.2 slope=0.3 --json -".split()
+    words = ["plan", "--rate", "0.1", "--auc", "0.75", "--precision", "oe=0.2", "slope=0.3", "--json", "-"]
     assert main(words) == 0
     assert '"rows": 3469' in capsys.readouterr().out
     assert main(["plan", "--rate", "0.1", "--design-effect", "0.5"]) == 2

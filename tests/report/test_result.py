@@ -164,6 +164,7 @@ OTHERS = (
     lambda y, p: decide(y, p, cost_fp=1, cost_fn=4, recalibrated=None),
     decision_curve,
     lambda y, p: plan(rate=0.1, bias=0.02),
+    lambda y, p: assess_by(y, p, by=y.cumsum() % 3, resamples=0).validation,
     lambda y, p: pool(None, {"a": p, "b": p**2}),
     lambda y, p: explain("slope"),
     lambda y, p: assess_texts(texts(0.5)),

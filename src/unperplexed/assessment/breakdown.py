@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
     from .distribution_result import DistributionBreakdown
     from .distributions import DistributionSort
+    from .validation import Validation
 
 REMEDIED = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
@@ -287,6 +288,13 @@ class Breakdown(JsonResult):
     def diagnosed(self) -> bool:
         """Whether each group is diagnosed: there are at most 1,000. Of more ``breakdown["group"]`` is, if asked for."""
         return len(self) <= MOST_DIAGNOSED
+
+    @cached_property
+    def validation(self) -> Validation:
+        """``Assessment.validation`` of all rows, O/E, slope and intercept of each group, and their random effects."""
+        from .validation import validated_clusters
+
+        return validated_clusters(self)
 
     def with_whole(self, whole: Assessment) -> Breakdown:
         """Return the same with another assessment of all rows."""

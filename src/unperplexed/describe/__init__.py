@@ -5,6 +5,7 @@ MODULES = {
     "CalibrationErrors": "calibration",
     "Decomposition": "calibration",
     "CalibrationTest": "calibration",
+    "Validation": "calibration",
     "Diagnosis": "diagnosis",
     "Skill": "skill",
     "ScoreSkill": "skill",

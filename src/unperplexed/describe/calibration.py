@@ -1,16 +1,20 @@
-"""Calibration errors, score decompositions and calibration tests as documents."""
+"""Calibration errors, score decompositions, calibration tests and validations as documents."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .._lib.formatting import p_value_text, rule_text
+from .._lib.formatting import confidence_interval, number_of, p_value_text, rule_text, short_name
+from ..assessment.validation import POOLED, SPAN, Validation
 from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
+from ..forecasts.group_keys import key_texts
 from ..report.document import Block, Column, Document, Prose, Table
-from ..report.numbers import MINUS, number, rounded, share
+from ..report.numbers import MINUS, between, count, number, rounded, share
 from ..report.result import Naming, document
+from ..report.tables import aside, ci, estimates
+from ..statistics.intervals import Metric
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
 
@@ -151,3 +155,89 @@ def test_document(test: CalibrationTest, naming: Naming, *, brief: bool) -> Docu
 
 _LEVEL = 0.05
 """Significance level of the test."""
+
+
+@document.register(Validation)
+def validation_document(v: Validation, naming: Naming, *, brief: bool) -> Document:
+    """Describe what medicine reports of a validated risk score."""
+    return Document(
+        title="Validation",
+        headline=f"O/E {number(v.oe.value)}, calibration slope {number(v.slope.value)}, ICI {number(v.ici.value)}",
+        lead=tripod_text(v),
+        calm=True,
+        summary=validation_blocks(v)[1:],
+    )
+
+
+def validation_blocks(v: Validation) -> list[Block]:
+    """Give a paragraph for a paper, and the tables of metrics, of clusters, and over clusters."""
+    interval, found = confidence_interval(v.confidence), [getattr(v, name) for name in _METRICS]
+    metrics = Table.of(
+        "Validation of the predicted risks.",
+        Column("metric", [*_METRICS.values()]),
+        estimates("value", ((each.value, each.interval) for each in found)),
+        brief=len(found),
+        notes=interval,
+    )
+    return [Prose(tripod_text(v)), metrics, *(_over_clusters(v, interval) if v.by else [])]
+
+
+_METRICS = {
+    "oe": "O/E (1 is best)",
+    "intercept": "calibration in the large (0 is best)",
+    "slope": "calibration slope (1 is best)",
+    "ici": "ICI",
+    "e50": "E50",
+    "e90": "E90",
+    "auc": "c-statistic (AUC)",
+    "brier": "Brier score",
+    "scaled_brier": "scaled Brier score (IPA)",
+}
+
+
+def _over_clusters(v: Validation, interval: str) -> list[Table]:
+    """Tables of the clusters, and of their means by random effects."""
+    rows = [(f"{count(each.events)} of {each.n_rows:,}", each) for each in v.clusters]
+    of = [Column("events", [events for events, _ in rows])]
+    of += [
+        estimates(_SHORT[name], ((m.value, m.interval) for m in (getattr(each, name) for _, each in rows)))
+        for name in POOLED
+    ]
+    found = v.pooled.values()
+    means = estimates("mean", ((each.mean, each.interval) for each in found))
+    new = Column("prediction interval", [between(*each.prediction) or "–" for each in found])
+    pooled = Table.of("Over the groups, by random effects (REML, Hartung-Knapp). The prediction interval is for a new"
+                      " group.", Column("metric", [*_SHORT.values()]), means, new, notes=interval)  # fmt: skip
+    named = Column("group", key_texts([each.key for each in v.clusters]))
+    return [Table.of(f"Each group by {', '.join(v.by)}.", named, *of, notes=interval), pooled]
+
+
+_SHORT = dict(zip(POOLED, ("O/E", "slope", "in the large"), strict=True))
+
+
+def tripod_text(v: Validation) -> str:
+    """Say in a paragraph what a paper reports of a validation, as TRIPOD asks (Collins et al. 2015)."""
+    level = confidence_interval(v.confidence)
+
+    def of(name: str) -> str:
+        found: Metric = getattr(v, name)
+        return number(found.value) + aside(ci(level, found.interval))
+
+    def over(name: str) -> str:
+        found = v.pooled[name]
+        new = between(*found.prediction)
+        inside = aside(ci(level, found.interval), f"prediction interval {new}" * bool(new))
+        return f"{_SHORT[name]} {number(found.mean)}{inside} in {found.n_clusters}"
+
+    dependent = "" if v.n_clusters is None else f", worth {v.n_clusters:,.3g} independent clusters"
+    groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
+    return (
+        f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
+        f" {count(v.events)} events ({share(v.frequency)}). The mean predicted risk was {share(v.mean_prediction)}. The"
+        f" ratio of observed to expected events (O/E) was {of('oe')}, calibration in the large {of('intercept')} and"
+        f" the calibration slope {of('slope')}. By local regression (loess, span {SPAN}) the integrated calibration index"
+        f" (ICI) was {of('ici')}, E50 {of('e50')} and E90 {of('e90')}. The c-statistic was {of('auc')}, the Brier score"
+        f" {of('brier')} and the scaled Brier score (index of prediction accuracy) {of('scaled_brier')}."
+        + f" Means of {groups}, by random effects: {over('oe')}, {over('slope')} of them."
+        * bool(v.by)
+    )

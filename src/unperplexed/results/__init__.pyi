@@ -31,6 +31,8 @@ from ..assessment.result import Assessment as Assessment
 from ..assessment.risk_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
+from ..assessment.validation import ClusterValidation as ClusterValidation
+from ..assessment.validation import Validation as Validation
 from ..calibration.dependence import Dependence as Dependence
 from ..calibration.dependence_search import DependenceSearch as DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis

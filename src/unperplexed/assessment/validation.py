@@ -1,0 +1,314 @@
+"""What medicine reports of a validated risk score: O/E, calibration in the large, slope, ICI and scaled Brier score.
+
+All is read from a tally of two classes. The calibration curve of ICI, E50 and E90 is R's ``loess(y ~ p)``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._lib.dataclasses import field, replace
+from .._lib.errors import InputError
+from .._lib.typing import ByValue, Floats
+from ..forecasts.group_keys import Key
+from ..report.result import JsonResult
+from ..statistics.empirical_bayes import RandomEffects, random_effects
+from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric
+from ..statistics.matrices import product
+from ..statistics.means import t_quantile
+from .familiar import Counts, chance_of, counts_of, error_interval, quantile
+
+SPAN, _CELL = 0.75, 0.2
+"""Share of the rows in a local regression, and of these the share in a cell of the curve: the defaults of R's loess."""
+
+_EDGE = 0.005
+"""By this share of their range the curve reaches beyond the predictions, as in R's loess."""
+
+_FEWEST = 10
+"""With fewer distinct predictions, such as those of a score in five classes, no curve is drawn between them."""
+
+_POINTS = 100
+"""Points of equal weight in which chance of the curve is drawn."""
+
+
+_TOGETHER = 5000
+"""Probabilities whose curve is computed at once."""
+
+
+class Validation(JsonResult):
+    """What a validation of a risk score reports. Made by ``Assessment.validation`` and ``Breakdown.validation``.
+
+    ``print`` it: a paragraph for a paper (TRIPOD), and tables. All metrics have intervals.
+    """
+
+    n_rows: int
+    events: float
+    """Weight of the rows of the positive class."""
+    n_clusters: float | None
+    """Effective number of clusters of dependent rows; None for independent ones."""
+    label: str
+    """The positive class."""
+    mean_prediction: float
+    frequency: float
+    oe: Metric
+    """Observed divided by expected events. 1 is best; above 1 the score predicts too few."""
+    intercept: Metric
+    """Calibration in the large: the calibration intercept with the slope fixed at 1. 0 is best."""
+    slope: Metric
+    """Calibration slope. 1 is best; below 1 risks are too extreme."""
+    auc: Metric
+    """c-statistic. Larger is better."""
+    brier: Metric
+    """Mean squared difference of the probability of the positive class: half of `brier_score`. Smaller is better."""
+    scaled_brier: Metric
+    """1 minus the Brier score divided by that of the observed frequency (IPA). Larger is better; 1 is best."""
+    ici: Metric
+    """Integrated calibration index: mean distance of predictions from the calibration curve. Smaller is better."""
+    e50: Metric
+    """Median of this distance."""
+    e90: Metric
+    """Its 90th percentile."""
+    confidence: float
+    by: tuple[str, ...] = ()
+    """Columns that make the clusters below, such as hospitals."""
+    clusters: tuple[ClusterValidation, ...] = ()
+    pooled: dict[str, RandomEffects] = field(default_factory=dict)
+    """Means over clusters by random effects, of "oe", "slope" and "intercept"."""
+
+
+class ClusterValidation(ByValue):
+    """Metrics of one cluster."""
+
+    key: Key
+    n_rows: int
+    events: float
+    oe: Metric
+    slope: Metric
+    intercept: Metric
+
+
+def validation_of(a: Any) -> Validation:
+    """Compute what a validation reports of an assessment of two classes.
+
+    Raises
+    ------
+    InputError
+        For more than two classes, and for a tally that does not know its classes.
+
+    Notes
+    -----
+    ICI, E50 and E90: Austin and Steyerberg, *Statistics in Medicine* 38 (2019), 4051, by local quadratic regression of
+    the outcome on the predicted probability. Their intervals, and that of the ECE, invert a test. ln O/E and the scaled
+    Brier score have delta-method intervals over rows, or over clusters.
+    """
+    if a.bias is None:
+        raise InputError("validation: takes forecasts of two classes, whose tally knows them.")
+    counts, confidence = counts_of(a.source.tally), a.source.sampling.confidence
+    brier, scaled = _brier(counts, confidence)
+    curve = _Curve.of(counts)
+    return Validation(
+        n_rows=a.n_rows,
+        events=float(counts.positive.sum()),
+        n_clusters=a.independent_rows if a.clustered else None,
+        label=str(a.labels[1]),
+        mean_prediction=a.bias.mean_reported,
+        frequency=a.bias.frequency,
+        oe=observed_to_expected(counts, confidence),
+        intercept=a.intercept,
+        slope=a.slope,
+        auc=a.auc,
+        brier=brier,
+        scaled_brier=scaled,
+        confidence=confidence,
+        **curve.errors(counts, confidence),
+    )
+
+
+def observed_to_expected(counts: Counts, confidence: float) -> Metric:
+    """Observed divided by expected events (O/E), with an interval on the log scale; NaN without events."""
+    observed, expected = float(counts.positive.sum()), float(((counts.positive + counts.negative) * counts.p).sum())
+    if not observed or not expected:
+        return Metric(observed / expected if expected else math.nan)
+    influences = 1 / observed - counts.p / expected, -counts.p / expected
+    found = _mean(counts, math.log(observed / expected), *influences, confidence)
+    value, (low, high) = math.exp(found.value), found.interval
+    return Metric(value, value * found.standard_error, Interval(math.exp(low), math.exp(high)))
+
+
+def _mean(counts: Counts, value: float, of_positive: Floats, of_negative: Floats, confidence: float) -> Metric:
+    """Give a value with an interval by the influence of a row of either outcome at each probability."""
+    error, independent = counts.standard_error(of_positive, of_negative), counts.tally.independent_rows
+    if not 0 < error < math.inf or independent < LEAST_WORTH:
+        return Metric(value)
+    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.clustered else math.inf))
+    return Metric(value, error, Interval(value - half, value + half))
+
+
+def _brier(counts: Counts, confidence: float) -> tuple[Metric, Metric]:
+    """Brier score of the positive class, and scaled: 1 minus its ratio to that of the observed frequency."""
+    n, p = float((counts.positive + counts.negative).sum()), counts.p
+    brier = float((counts.positive * (1 - p) ** 2 + counts.negative * p**2).sum()) / n
+    frequency = float(counts.positive.sum()) / n
+    plain = [((1 - p) ** 2 - brier) / n, (p**2 - brier) / n]
+    found = _mean(counts, brier, *plain, confidence)
+    if not 0 < frequency < 1:
+        return found, Metric()
+    reference = frequency * (1 - frequency)
+    ratio, turn = brier / reference, (1 - 2 * frequency) / n
+    influences = [(ratio * turn * (y - frequency) - each) / reference for y, each in zip((1, 0), plain, strict=True)]
+    return found, _mean(counts, 1 - ratio, *influences, confidence)
+
+
+class _Curve(NamedTuple):
+    """A local quadratic regression of outcomes on predictions: cubic between some points, whose values it determines.
+
+    As in R's loess, of Cleveland and Devlin (1988).
+    """
+
+    at: Floats
+    """Points, in increasing order."""
+    made: Floats
+    """Of shape (2 v, k): makes value and derivative at each of v points of the observed frequency at each p."""
+    theta: Floats
+    """Values, then derivatives."""
+
+    @classmethod
+    def of(cls, counts: Counts) -> _Curve:
+        """Fit it."""
+        n = counts.positive + counts.negative
+        n = n * (counts.tally.n_rows / n.sum())
+        if counts.p.size < _FEWEST:  # the frequency of each is its own curve
+            at = np.append(counts.p, 2.0)
+            made = np.concatenate([np.eye(counts.p.size), np.zeros((counts.p.size + 2, counts.p.size))])
+            return cls(at, made, product(made, counts.positive / (counts.positive + counts.negative)))
+        at = _points(counts.p, n)
+        made = np.stack([_local(counts.p, n, point) for point in at.tolist()], axis=1).reshape(2 * at.size, -1)
+        return cls(at, made, product(made, counts.positive / (counts.positive + counts.negative)))
+
+    def design(self, p: Floats) -> Floats:
+        """Make the curve at p of values and derivatives: an array of shape (p, 2 v)."""
+        cell = np.clip(np.searchsorted(self.at, p, side="right") - 1, 0, max(self.at.size - 2, 0))
+        found, rows, v = np.zeros((p.size, 2 * self.at.size)), np.arange(p.size), self.at.size
+        width = self.at[cell + 1] - self.at[cell]
+        h = (p - self.at[cell]) / width
+        found[rows, cell], found[rows, cell + 1] = (1 - h) ** 2 * (1 + 2 * h), h**2 * (3 - 2 * h)
+        found[rows, v + cell], found[rows, v + cell + 1] = h * (1 - h) ** 2 * width, -(h**2) * (1 - h) * width
+        return found
+
+    def value(self, p: Floats) -> Floats:
+        """Give the curve at p."""
+        parts = np.array_split(p, 1 + p.size // _TOGETHER)
+        return np.concatenate([product(self.design(part), self.theta) for part in parts])
+
+    def errors(self, counts: Counts, confidence: float) -> dict[str, Metric]:
+        """Give ICI, E50 and E90 with intervals."""
+        n = counts.positive + counts.negative
+        reach = np.cumsum(n)
+        grid = counts.p[np.searchsorted(reach, (np.arange(_POINTS) + 0.5) / _POINTS * reach[-1])]
+        here, off = self.value(grid) - grid, np.abs(self.value(counts.p) - counts.p)
+        noise = self._noise(counts)
+        known = noise is not None and counts.tally.independent_rows >= LEAST_WORTH
+        drawn = product(self.design(grid), noise) if known else None
+        found = {}
+        equal = np.full(_POINTS, 1 / _POINTS)
+        for name, level in (("ici", None), ("e50", 0.5), ("e90", 0.9)):
+            value = float(product(n, off) / reach[-1]) if level is None else _of_rows(off, n, level)
+            size_of = None if level is None else partial(_ordered_quantile, share=level)
+            limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of)
+            found[name] = Metric(value, interval=limits)
+        return found
+
+    def _noise(self, counts: Counts) -> Floats | None:
+        """Make chance of values and derivatives of standard normal deviates; None where chance is not known."""
+        n = counts.positive + counts.negative
+        q = np.clip(self.value(counts.p), 0, 1)
+        squared = counts.squared_positive + counts.squared_negative
+        own = product(self.made * (q * (1 - q) * squared / n**2), self.made.T)
+        return chance_of(counts, own, ((each * (1 - q) / n, -each * q / n) for each in self.made))
+
+
+def _ordered_quantile(off: Floats, share: float) -> Floats:
+    return quantile(np.sort(off, axis=1), share)
+
+
+def _of_rows(values: Floats, n: Floats, level: float) -> float:
+    """Quantile of values that occur n times each, between order statistics as R's default has it."""
+    order = np.argsort(values)
+    reach = np.cumsum(n[order])
+    place = level * (reach[-1] - 1)
+    at = np.searchsorted(reach, [math.floor(place), math.floor(place) + 1], side="right")
+    low, high = values[order][np.minimum(at, values.size - 1)]
+    return float(low + (place % 1) * (high - low))
+
+
+def _points(p: Floats, n: Floats) -> Floats:
+    """Points at which the regression is fitted: the ends, and cuts between halves of the rows, down to small cells."""
+    reach = np.concatenate([[0.0], np.cumsum(n)])
+    margin = _EDGE * max(float(p[-1] - p[0]), 1e-10 * float(p[-1]) + 1e-30)
+    most, cuts, cells = math.floor(reach[-1] * SPAN * _CELL), [p[0] - margin, p[-1] + margin], [(0, p.size)]
+    while cells:
+        first, last = cells.pop()
+        if reach[last] - reach[first] <= most or last - first < 2:
+            continue
+        middle = (math.floor(reach[first] + 1.5) + math.floor(reach[last] + 0.5)) // 2
+        cut = first + 1 + int(np.argmin(np.abs(reach[first + 1 : last] - middle - 0.25)))
+        cuts.append(p[cut - 1])
+        cells += [(first, cut), (cut, last)]
+    return np.sort(cuts)
+
+
+def _local(p: Floats, n: Floats, at: float) -> Floats:
+    """Make value and derivative of the regression at a point of the observed frequencies: an array of shape (2, k)."""
+    off = p - at
+    order = np.argsort(np.abs(off))
+    nearest = int(np.searchsorted(np.cumsum(n[order]), math.floor(n.sum() * SPAN + 1e-5) - 1e-9))
+    width = float(np.abs(off)[order[min(nearest, p.size - 1)]]) or 1.0
+    u = off / width
+    w = n * np.clip(1 - np.abs(u) ** 3, 0, None) ** 3
+    x = np.stack([np.ones_like(u), u, u**2])
+    made = product(np.linalg.pinv(product(x * w, x.T), hermitian=True)[:2], x * w)
+    return made / np.array([[1.0], [width]])
+
+
+def validated_clusters(b: Any) -> Validation:
+    """Compute what a validation reports of all rows, of each group, and over groups by random effects.
+
+    Parameters
+    ----------
+    b : Breakdown
+        The groups, such as hospitals.
+
+    Notes
+    -----
+    As Riley et al., *BMJ* 353 (2016), i3140, advise: O/E is pooled on the log scale.
+    """
+    whole = validation_of(b.whole)
+    clusters = tuple(_cluster(group, whole.confidence) for group in sorted(b.groups, key=lambda each: str(each.key)))
+    pooled = {name: _pooled([getattr(each, name) for each in clusters], name, whole.confidence) for name in POOLED}
+    return replace(whole, by=b.by, clusters=clusters, pooled=pooled)
+
+
+def _cluster(group: Any, confidence: float) -> ClusterValidation:
+    a = group.assessment
+    counts = counts_of(a.source.tally)
+    oe = observed_to_expected(counts, confidence)
+    return ClusterValidation(group.key, a.n_rows, float(counts.positive.sum()), oe, a.slope, a.intercept)
+
+
+POOLED = ("oe", "slope", "intercept")
+"""Metrics that are pooled over clusters."""
+
+
+def _pooled(metrics: list[Metric], name: str, confidence: float) -> RandomEffects:
+    """Pool a metric of clusters; O/E on the log scale, on which its standard error and spread stay."""
+    values, errors = (np.array([each[at] for each in metrics], dtype=np.float64) for at in (0, 1))
+    if name != "oe":
+        return random_effects(values, errors, confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = random_effects(np.log(values), errors / values, confidence)
+    limits = {end: Interval(*np.exp(getattr(found, end)).tolist()) for end in ("interval", "prediction")}
+    return found._replace(mean=math.exp(found.mean), **limits)
