@@ -184,7 +184,7 @@ def drivers_text(
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."
     cost, rows = (sum(getattr(found[key], name) for key in named) for name in ("share", "row_share"))
     all_named, alone, columns = len(named) == tested, len(named) == 1, ", ".join(map(printable, by))
-    first = [short_name(key_text(key)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
+    first = [short_name(key_text(key, by)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
     listed = ", ".join(first) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
     many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"
     carried = (

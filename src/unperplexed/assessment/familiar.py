@@ -6,7 +6,7 @@ All are read from a tally, never from rows, so that they cost the same for any n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -293,6 +293,7 @@ def error_interval(
     noise: Floats,
     confidence: float = 0.95,
     size_of: Callable[[Floats], Floats] | None = None,
+    shapes: Sequence[Floats] = (),
 ) -> Interval:
     """Confidence interval of the expected calibration error.
 
@@ -314,14 +315,18 @@ def error_interval(
         Confidence level.
     size_of : callable, optional
         Size of each row of absolute differences, which grows in proportion to them: by default their mean.
+    shapes : sequence of array of shape (k,), default ()
+        Further forms of true differences that are tried in each size.
     """
     size_of = (lambda off: product(off, share)) if size_of is None else size_of
     drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, noise.shape[1])), noise.T)
     noise = np.concatenate([drawn, -drawn])
     error = float(size_of(np.abs(difference)[None])[0])
     sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(size_of(np.abs(noise))))), _SIZES)
-    equal, limits = np.ones_like(difference), []
-    for shape in (difference / error if error > 0 else equal, equal):
+    limits = []
+    for each in (difference, np.ones_like(difference), *shapes):
+        size = float(size_of(np.abs(each)[None])[0])
+        shape = each / size if size > 0 else np.ones_like(each)
         errors = [size_of(np.abs(size * shape + noise)) for size in sizes.tolist()]
         ordered = np.sort(errors, axis=1)
         low, high = quantile(ordered, (1 - confidence) / 2), quantile(ordered, (1 + confidence) / 2)

@@ -164,10 +164,12 @@ class _Expected(NamedTuple):
 
 
 def _forecasts(y_prob: ArrayLike | None, rate: float | None, auc: float | None) -> _Expected:
-    if y_prob is None and rate is None:
-        raise InputError("rate: missing; name the expected frequency of the positive class, such as 0.1.")
     if y_prob is not None:
-        return _of_pilot(np.sort(np.asarray(y_prob, dtype=np.float64)), rate, auc)
+        if rate is not None or auc is not None:
+            raise InputError("rate: follows from y_prob, as auc does; leave these or y_prob out.")
+        return _of_pilot(np.sort(np.asarray(y_prob, dtype=np.float64)))
+    if rate is None:
+        raise InputError("rate: missing; name the expected frequency of the positive class, such as 0.1.")
     middle = math.log(rate / (1 - rate))
     if auc is None:
         return _Expected(np.array([middle]), np.ones(1), rate, None)
@@ -181,9 +183,7 @@ def _forecasts(y_prob: ArrayLike | None, rate: float | None, auc: float | None) 
     return _Expected(s[order], np.concatenate([(1 - rate) * w, rate * w])[order], rate, auc)
 
 
-def _of_pilot(p: Floats, rate: float | None, auc: float | None) -> _Expected:
-    if rate is not None or auc is not None:
-        raise InputError("rate: follows from y_prob, as auc does; leave these or y_prob out.")
+def _of_pilot(p: Floats) -> _Expected:
     if p.ndim != 1 or not p.size or not ((p > 0) & (p < 1)).all():
         raise InputError("y_prob: expected probabilities between 0 and 1, both excluded, of one class.")
     rate, w = float(p.mean()), np.full(p.size, 1 / p.size)

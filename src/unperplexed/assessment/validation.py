@@ -35,6 +35,9 @@ _POINTS = 100
 """Points of equal weight in which chance of the curve is drawn."""
 
 
+_WIDER = 1.2
+"""The noise of a curve that a few events have bent down is as much too small (benchmarks/validation.py)."""
+
 _TOGETHER = 5000
 """Probabilities whose curve is computed at once."""
 
@@ -109,7 +112,7 @@ def validation_of(a: Any) -> Validation:
         raise InputError("validation: takes forecasts of two classes, whose tally knows them.")
     counts, confidence = counts_of(a.source.tally), a.source.sampling.confidence
     brier, scaled = _brier(counts, confidence)
-    curve = _Curve.of(counts)
+    ici, e50, e90 = _Curve.of(counts).errors(counts, confidence)
     return Validation(
         n_rows=a.n_rows,
         events=float(counts.positive.sum()),
@@ -124,7 +127,9 @@ def validation_of(a: Any) -> Validation:
         brier=brier,
         scaled_brier=scaled,
         confidence=confidence,
-        **curve.errors(counts, confidence),
+        ici=ici,
+        e50=e50,
+        e90=e90,
     )
 
 
@@ -153,14 +158,14 @@ def _brier(counts: Counts, confidence: float) -> tuple[Metric, Metric]:
     n, p = float((counts.positive + counts.negative).sum()), counts.p
     brier = float((counts.positive * (1 - p) ** 2 + counts.negative * p**2).sum()) / n
     frequency = float(counts.positive.sum()) / n
-    plain = [((1 - p) ** 2 - brier) / n, (p**2 - brier) / n]
+    plain = ((1 - p) ** 2 - brier) / n, (p**2 - brier) / n
     found = _mean(counts, brier, *plain, confidence)
     if not 0 < frequency < 1:
         return found, Metric()
     reference = frequency * (1 - frequency)
-    ratio, turn = brier / reference, (1 - 2 * frequency) / n
-    influences = [(ratio * turn * (y - frequency) - each) / reference for y, each in zip((1, 0), plain, strict=True)]
-    return found, _mean(counts, 1 - ratio, *influences, confidence)
+    ratio, turn = brier / reference, (1 - 2 * frequency) * brier / reference / n
+    scaled = (turn * (1 - frequency) - plain[0]) / reference, (-turn * frequency - plain[1]) / reference
+    return found, _mean(counts, 1 - ratio, *scaled, confidence)
 
 
 class _Curve(NamedTuple):
@@ -204,23 +209,31 @@ class _Curve(NamedTuple):
         parts = np.array_split(p, 1 + p.size // _TOGETHER)
         return np.concatenate([product(self.design(part), self.theta) for part in parts])
 
-    def errors(self, counts: Counts, confidence: float) -> dict[str, Metric]:
+    def errors(self, counts: Counts, confidence: float) -> list[Metric]:
         """Give ICI, E50 and E90 with intervals."""
         n = counts.positive + counts.negative
         reach = np.cumsum(n)
         grid = counts.p[np.searchsorted(reach, (np.arange(_POINTS) + 0.5) / _POINTS * reach[-1])]
         here, off = self.value(grid) - grid, np.abs(self.value(counts.p) - counts.p)
         noise = self._noise(counts)
-        known = noise is not None and counts.tally.independent_rows >= LEAST_WORTH
-        drawn = product(self.design(grid), noise) if known else None
-        found = {}
-        equal = np.full(_POINTS, 1 / _POINTS)
-        for name, level in (("ici", None), ("e50", 0.5), ("e90", 0.9)):
+        drawn = None
+        if noise is not None and counts.tally.independent_rows >= LEAST_WORTH:
+            drawn = product(self.design(grid), noise * self._wider(counts, confidence))
+        found = []
+        equal, v = np.full(_POINTS, 1 / _POINTS), grid * (1 - grid)
+        logit = np.log(np.clip(grid, 1e-9, 1)) - np.log(np.clip(1 - grid, 1e-9, 1))
+        shapes = [v, v * (logit - float(v @ logit / max(v.sum(), 1e-300)))]
+        for level in (None, 0.5, 0.9):
             value = float(product(n, off) / reach[-1]) if level is None else _of_rows(off, n, level)
             size_of = None if level is None else partial(_ordered_quantile, share=level)
-            limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of)
-            found[name] = Metric(value, interval=limits)
+            limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of, shapes)
+            found.append(Metric(value, interval=limits))
         return found
+
+    def _wider(self, counts: Counts, confidence: float) -> float:
+        """Factor of the noise: its size is estimated, from clusters or from few events."""
+        degrees = counts.tally.independent_rows - 1 if counts.tally.clustered else math.inf
+        return _WIDER * float(t_quantile(confidence, degrees) / t_quantile(confidence, math.inf))
 
     def _noise(self, counts: Counts) -> Floats | None:
         """Make chance of values and derivatives of standard normal deviates; None where chance is not known."""
@@ -271,7 +284,7 @@ def _local(p: Floats, n: Floats, at: float) -> Floats:
     w = n * np.clip(1 - np.abs(u) ** 3, 0, None) ** 3
     x = np.stack([np.ones_like(u), u, u**2])
     made = product(np.linalg.pinv(product(x * w, x.T), hermitian=True)[:2], x * w)
-    return made / np.array([[1.0], [width]])
+    return np.asarray(made / np.array([[1.0], [width]]))
 
 
 def validated_clusters(b: Any) -> Validation:
@@ -310,5 +323,5 @@ def _pooled(metrics: list[Metric], name: str, confidence: float) -> RandomEffect
         return random_effects(values, errors, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = random_effects(np.log(values), errors / values, confidence)
-    limits = {end: Interval(*np.exp(getattr(found, end)).tolist()) for end in ("interval", "prediction")}
-    return found._replace(mean=math.exp(found.mean), **limits)
+    limits = [Interval(*np.exp(each).tolist()) for each in (found.interval, found.prediction)]
+    return found._replace(mean=math.exp(found.mean), interval=limits[0], prediction=limits[1])

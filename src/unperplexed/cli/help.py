@@ -217,8 +217,11 @@ USAGE = {
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9"],
-        "--truth --prob --costs --where --clusters --plot --report --json",
+        [
+            "decide fraud.csv --truth y --prob p --costs fp=1 fn=9",
+            "decide cohort.csv --truth died --prob p --thresholds 0.05 0.3",
+        ],
+        "--truth --prob --costs --thresholds --where --clusters --plot --report --json",
         "recalibrate, assess",
     ),
     "plan": Usage(

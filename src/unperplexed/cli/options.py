@@ -342,7 +342,7 @@ def add_shown(command: argparse.ArgumentParser) -> None:
 def add_metric(command: argparse.ArgumentParser) -> None:
     """Add further scoring rules."""
     text = (
-        "further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R),"
+        "further scoring rules: half_brier_score, ranked_probability_score, power_score(R), generalized_surprisal(R),"
         " penalized_brier_score, penalized_log_loss, spherical_score; of distributions crps, plain_crps, log1p_crps,"
         " quantile_loss(LEVEL), interval_score(COVERAGE)"
     )

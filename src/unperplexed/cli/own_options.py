@@ -63,6 +63,8 @@ def add_decide(command: argparse.ArgumentParser) -> None:
         "cost of a false positive and a false negative, and of true ones (tp=, tn=: below 0 for a benefit; default: 0)"
     )
     About("question", command).many("--costs", "fp=COST fn=COST", f"{text}; without: the curve")
+    text = "thresholds of the decision curve: LOW HIGH of a range, or three or more"
+    About("question", command).many("--thresholds", "P", text, type=float)
     options.add_clusters(command)
     options.add_confidence(command)
     options.add_seed(command, " of the folds")

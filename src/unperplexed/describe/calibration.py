@@ -208,7 +208,7 @@ def _over_clusters(v: Validation, interval: str) -> list[Table]:
     new = Column("prediction interval", [between(*each.prediction) or "–" for each in found])
     pooled = Table.of("Over the groups, by random effects (REML, Hartung-Knapp). The prediction interval is for a new"
                       " group.", Column("metric", [*_SHORT.values()]), means, new, notes=interval)  # fmt: skip
-    named = Column("group", key_texts([each.key for each in v.clusters]))
+    named = Column("group", key_texts([each.key for each in v.clusters], by=v.by))
     return [Table.of(f"Each group by {', '.join(v.by)}.", named, *of, notes=interval), pooled]
 
 
@@ -235,9 +235,9 @@ def tripod_text(v: Validation) -> str:
         f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
         f" {count(v.events)} events ({share(v.frequency)}). The mean predicted risk was {share(v.mean_prediction)}. The"
         f" ratio of observed to expected events (O/E) was {of('oe')}, calibration in the large {of('intercept')} and"
-        f" the calibration slope {of('slope')}. By local regression (loess, span {SPAN}) the integrated calibration index"
-        f" (ICI) was {of('ici')}, E50 {of('e50')} and E90 {of('e90')}. The c-statistic was {of('auc')}, the Brier score"
-        f" {of('brier')} and the scaled Brier score (index of prediction accuracy) {of('scaled_brier')}."
+        f" the calibration slope {of('slope')}. By local regression (loess, span {SPAN}) the integrated calibration"
+        f" index (ICI) was {of('ici')}, E50 {of('e50')} and E90 {of('e90')}. The c-statistic was {of('auc')}, the"
+        f" Brier score {of('brier')} and the scaled Brier score (index of prediction accuracy) {of('scaled_brier')}."
         + f" Means of {groups}, by random effects: {over('oe')}, {over('slope')} of them."
         * bool(v.by)
     )

@@ -14,7 +14,7 @@ from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
 from ..assessment.decisions import Decision, MeanCost, conclusion
 from ..assessment.plan import Plan
-from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
+from ..report.chart import Axis, Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
@@ -216,7 +216,7 @@ def benefits_chart(c: DecisionCurve) -> Chart:
     floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
     here = c.all.net_benefit >= floor
     lines = [
-        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, rule.low, rule.high, label=name)
+        Line(x, rule.net_benefit, _ROLES[min(at, 1)], name, *rule.band(rule.low, rule.high), label=name)
         for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True))
     ]
     if here.any():
@@ -226,11 +226,16 @@ def benefits_chart(c: DecisionCurve) -> Chart:
         title="Net benefit",
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
         label=f"Net benefit over thresholds. {spoken}",
-        x=percent_axis(f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
+        x=_threshold_axis(c, f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
         y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
         lines=lines,
-        references=(Reference((0.0, 1.0), (0.0, 0.0)),),
+        references=(Reference(c.drawn, (0.0, 0.0)),),
     )
+
+
+def _threshold_axis(c: DecisionCurve, label: str) -> Axis:
+    low, high = c.drawn
+    return percent_axis(label) if high - low == 1 else value_axis(low, high, label, lambda t, _: f"{100 * t:.3g}%")
 
 
 @picture.register(DecisionCurve)

@@ -334,11 +334,12 @@ def plot_decision_curve(curve: DecisionCurve, ax: Axes | None = None, *, standar
     for number, (name, rule) in enumerate(zip(short_names(curve.models), curve.models.values(), strict=True)):
         colour, style = _COLOURS[number % len(_COLOURS)], _STYLES[number % len(_STYLES)]
         if number < _MOST_BANDS:
-            ax.fill_between(at, getattr(rule, low), getattr(rule, high), color=colour, alpha=0.15, linewidth=0)
+            band = rule.band(getattr(rule, low), getattr(rule, high))
+            ax.fill_between(at, *band, color=colour, alpha=0.15, linewidth=0)
         label = name + (f", {confidence_interval(curve.confidence)}" if number < _MOST_BANDS else "")
         ax.plot(at, getattr(rule, mean), color=colour, linestyle=style, label=label, zorder=3)
     lowest = min(float(np.nanmin(getattr(rule, mean))) for rule in curve.models.values())
-    ax.set(xlabel=f"threshold probability of '{short_name(str(curve.labels[1]))}'", xlim=(0, 1))
+    ax.set(xlabel=f"threshold probability of '{short_name(str(curve.labels[1]))}'", xlim=curve.drawn)
     ax.set(ylabel="standardized net benefit" if standardized else "net benefit")
     ax.set_ylim(max(-0.5 * top, min(-0.1 * top, 1.1 * lowest)), 1.05 * top)
     ax.grid(color="#d9d9d9", linewidth=0.5)

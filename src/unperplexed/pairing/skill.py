@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
@@ -366,16 +367,30 @@ def _reference_text(settings: SkillSettings, pairing: Pairing) -> str:
 
 
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
-    """Say where the reference is perfect, so that no skill is possible."""
-    name = next(iter(groups[0].scores))
-    for rule in groups[0].scores[name]:
-        some = [group for group in groups if group.scores[name][rule].reference_score == 0]
-        if some:
-            where = "all rows" if not some[0].key else number_of(sum(1 for group in some if group.key), "group")
+    """Say where the reference is perfect, so that no skill is possible, and where it may be, so that any is."""
+    name, by_rule = next(iter(groups[0].scores.items()))
+    unlimited: dict[Key, list[str]] = {}
+    for rule in by_rule:
+        found = [(group.key, group.scores[name][rule]) for group in groups]
+        perfect = [key for key, each in found if each.reference_score == 0]
+        if perfect:
             yield (
-                f"the reference's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the"
-                " skill score is undefined there"
+                f"the reference's {rule_text(rule)} is 0 in {_where(perfect)}, such as where only one class is"
+                " observed: the skill score is undefined there"
             )
+        for key, each in found:
+            if math.isnan(each.interval.low) and math.isfinite(each.skill) and math.isfinite(each.p_value):
+                unlimited.setdefault(key, []).append(rule_text(rule))
+    if unlimited:
+        rules = " or ".join(dict.fromkeys(chain(*unlimited.values())))
+        yield (
+            f"no interval by {rules} in {_where([*unlimited])}: the reference's mean rests on few rows and may be near"
+            " 0, so that the skill may be as low as you like; the p-value holds. Join such groups"
+        )
+
+
+def _where(keys: Sequence[Key]) -> str:
+    return "all rows" if keys[0] == () else number_of(len(keys), "group")
 
 
 def _few_units(dependence: Dependence, groups: Sequence[tuple[Key, Ints]], n_rows: int) -> Iterator[str]:
