@@ -8,12 +8,12 @@ from scipy.stats import norm, poisson_binom
 
 from unperplexed import InputError, Tally
 from unperplexed.assessment.familiar import (
-    _quantile,
     error_interval,
     expected_by_chance,
     familiar_metrics,
     independent_noise,
     probability_groups,
+    quantile,
 )
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Pairs
@@ -193,7 +193,7 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(slope, shift)
         of_group = np.minimum(np.searchsorted(groups.highest, p), len(groups) - 1)
         gaps = np.bincount(of_group, p - true, len(groups)) if (slope, shift) != (1.0, 0.0) else np.zeros(len(groups))
         error = float(np.abs(gaps).sum()) / n
-        low, high = error_interval(groups, independent_noise(groups))
+        low, high = error_interval(groups.total / n, groups.mean - groups.observed, independent_noise(groups))
         covered += low <= error <= high
     assert covered / 150 > 0.88
 
@@ -203,7 +203,7 @@ def test_quantiles_are_those_of_numpy_to_the_last_digit(n):
     rng = np.random.default_rng(n)
     errors = rng.normal(size=(5, n))
     for share in (0.0, 0.025, 0.5, 0.975, 1.0, *rng.random(20)):
-        assert np.array_equal(_quantile(np.sort(errors, axis=1), share), np.quantile(errors, share, axis=1))
+        assert np.array_equal(quantile(np.sort(errors, axis=1), share), np.quantile(errors, share, axis=1))
 
 
 def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():

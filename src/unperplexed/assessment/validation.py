@@ -35,7 +35,7 @@ _POINTS = 100
 """Points of equal weight in which chance of the curve is drawn."""
 
 
-_WIDER = 1.2
+_WIDER = 1.25
 """The noise of a curve that a few events have bent down is as much too small (benchmarks/validation.py)."""
 
 _TOGETHER = 5000
@@ -324,4 +324,4 @@ def _pooled(metrics: list[Metric], name: str, confidence: float) -> RandomEffect
     with np.errstate(divide="ignore", invalid="ignore"):
         found = random_effects(np.log(values), errors / values, confidence)
     limits = [Interval(*np.exp(each).tolist()) for each in (found.interval, found.prediction)]
-    return found._replace(mean=math.exp(found.mean), interval=limits[0], prediction=limits[1])
+    return replace(found, mean=math.exp(found.mean), interval=limits[0], prediction=limits[1])

@@ -223,14 +223,7 @@ def tripod_text(v: Validation) -> str:
         found: Metric = getattr(v, name)
         return number(found.value) + aside(ci(level, found.interval))
 
-    def over(name: str) -> str:
-        found = v.pooled[name]
-        new = between(*found.prediction)
-        inside = aside(ci(level, found.interval), f"prediction interval {new}" * bool(new))
-        return f"{_SHORT[name]} {number(found.mean)}{inside} in {found.n_clusters}"
-
     dependent = "" if v.n_clusters is None else f", worth {v.n_clusters:,.3g} independent clusters"
-    groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     return (
         f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
         f" {count(v.events)} events ({share(v.frequency)}). The mean predicted risk was {share(v.mean_prediction)}. The"
@@ -238,6 +231,16 @@ def tripod_text(v: Validation) -> str:
         f" the calibration slope {of('slope')}. By local regression (loess, span {SPAN}) the integrated calibration"
         f" index (ICI) was {of('ici')}, E50 {of('e50')} and E90 {of('e90')}. The c-statistic was {of('auc')}, the"
         f" Brier score {of('brier')} and the scaled Brier score (index of prediction accuracy) {of('scaled_brier')}."
-        + f" Means of {groups}, by random effects: {over('oe')}, {over('slope')} of them."
-        * bool(v.by)
+        f"{_pooled_text(v, level) if v.by else ''}"
     )
+
+
+def _pooled_text(v: Validation, level: str) -> str:
+    """Say what random effects give over clusters."""
+    found = []
+    for name in ("oe", "slope"):
+        pooled, new = v.pooled[name], between(*v.pooled[name].prediction)
+        limits = aside(ci(level, pooled.interval), f"prediction interval {new}" if new else "")
+        found.append(f"{_SHORT[name]} {number(pooled.mean)}{limits} in {pooled.n_clusters}")
+    groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
+    return f" Means of {groups}, by random effects: {' and '.join(found)} of them."

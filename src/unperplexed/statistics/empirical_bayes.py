@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._lib.typing import Floats
+from .._lib.typing import ByValue, Floats
 from .intervals import UNKNOWN, Interval
 from .means import t_quantile
 
@@ -80,7 +80,7 @@ def shrunk(mean: Floats, standard_error: Floats, size: Floats, within: float) ->
     return Shrunk(own * mean + other * centre, error, own, centre, between)
 
 
-class RandomEffects(NamedTuple):
+class RandomEffects(ByValue):
     """Mean of effects that differ between clusters, such as hospitals; NaN where fewer than two are known."""
 
     mean: float = math.nan
