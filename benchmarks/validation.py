@@ -54,7 +54,7 @@ def covered(samples: int = SAMPLES, seed: int = 0) -> dict[str, dict[str, float]
             p, _, y = drawn(n, mean, true, rng)
             found = up.assess(y, p, clusters=None, resamples=0).validation
             for metric in METRICS:
-                low, high = getattr(found, metric).interval
+                low, high = found.metrics[metric].interval
                 hits[metric] += low <= known[metric] <= high
         shares[name] = {metric: hit / samples for metric, hit in hits.items()}
     return shares

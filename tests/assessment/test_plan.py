@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 from scipy.stats import norm
 
-from unperplexed import InputError, plan
+from unperplexed import InputError, Tally, plan
+from unperplexed.calibration.diagnosis.binary_data import line_of_tally
 from unperplexed.cli.parser import main
 
 
 def rows(**asked):
-    return [need.rows for need in plan(**asked).needs]
+    return [*plan(**asked).needs.values()]
 
 
 def test_as_pmvalsampsize():
@@ -19,8 +20,6 @@ def test_as_pmvalsampsize():
     assert found == pytest.approx([3461, 2549, 1008, 1416], rel=0.0025)
     assert found[2:] == [1008, 1416]
     assert rows(rate=0.018, auc=0.8, precision={"oe": 1, "auc": 0.1}) == pytest.approx([905, 4252], abs=1)
-    normal = expit(-5 + 2.5 * ndtri((np.arange(100_000) + 0.5) / 100_000))
-    assert rows(y_prob=normal, precision={"slope": 0.2}) == pytest.approx([4544], rel=0.003)
 
 
 def test_bias_of_equal_predictions_is_the_textbook_number_for_a_proportion():
@@ -31,21 +30,16 @@ def test_bias_of_equal_predictions_is_the_textbook_number_for_a_proportion():
 
 
 def test_power_is_what_was_asked_for(rng):
-    """Of the score test of a bias, where predictions differ and are too low; 0.8 within 4 standard errors."""
-    asked = plan(rate=0.3, auc=0.8, bias=0.05)
-    spread = np.sqrt(2) * norm.ppf(0.8)
-    seen = []
-    shift = 0.0
-    for run in range(401):
-        y = rng.uniform(size=asked.rows if run else 200_000) < 0.3
+    """Of a Wald test of the slope, which is 0.75; 0.8 within four standard errors."""
+    asked, seen = plan(rate=0.3, auc=0.75, slope=0.75), 0
+    spread = np.sqrt(2) * norm.ppf(0.75)
+    for _ in range(250):
+        y = rng.uniform(size=asked.rows) < 0.3
         s = rng.normal(logit(0.3) + np.where(y, 0.5, -0.5) * spread**2, spread)
-        p = expit(s)
-        if not run:  # what raises the mean by five points
-            shift = min(np.linspace(0, 1, 201), key=lambda c: abs(expit(s + c).mean() - p.mean() - 0.05))
-            continue
-        happened = rng.uniform(size=p.size) < expit(s + shift)
-        seen.append(abs((happened - p).sum()) > norm.ppf(0.975) * np.sqrt((p * (1 - p)).sum()))
-    assert np.mean(seen) == pytest.approx(0.8, abs=0.08)
+        tally = Tally.of((rng.uniform(size=s.size) < expit(0.75 * s)).astype(int), expit(s))
+        slope = line_of_tally(tally).slope
+        seen += abs(slope.value - 1) > norm.ppf(0.975) * slope.standard_error
+    assert seen / 250 == pytest.approx(0.8, abs=0.1)
 
 
 def test_laws():
@@ -54,30 +48,23 @@ def test_laws():
     assert plan(rate=0.2, auc=0.8, slope=0.8).rows < few.rows  # predictions that differ more tell more
     doubled = plan(rate=0.2, auc=0.7, slope=0.8, design_effect=2)
     assert 2 * few.rows - 2 <= doubled.rows <= 2 * few.rows
-    assert many.events == pytest.approx(0.2 * many.rows, abs=1)
     whole = plan(rate=0.2, auc=0.7, thresholds=[0.1, 0.2])
-    assert whole.rows == max(need.rows for need in whole.needs)
+    assert whole.rows == max(whole.needs.values())
     assert len(whole.needs) == 5
-    pilot = np.repeat([0.1, 0.6], 500)
-    auc = (0.6 * 0.9 + (0.1 * 0.9 + 0.6 * 0.4) / 2) / (0.7 * 1.3)  # of an event and another row
-    assert plan(pilot, bias=0.05).auc == pytest.approx(auc, abs=1e-3)
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({}, "rate: missing"),
         ({"rate": 1.0}, "rate: expected a number between 0 and 1, got 1.0"),
         ({"rate": 0.1, "auc": 0.4}, "auc: expected a number between 0.5 and 1"),
-        ({"rate": 0.1, "slope": 0.8}, "auc: missing; the slope depends on how far predictions differ"),
-        ({"rate": 0.1, "auc": 0.7, "slope": 1.0}, "slope: 1 is no error"),
+        ({"rate": 0.1, "slope": 0.8}, "auc: missing; all but O/E and a bias depend on how far predictions differ"),
+        ({"rate": 0.1, "auc": 0.7, "slope": 1.0}, "slope is to differ from 1"),
         ({"rate": 0.1, "bias": 0.0}, "bias: expected a share of 1"),
         ({"rate": 0.1, "bias": 2}, "bias: expected a share of 1"),
-        ({"rate": 0.1, "precision": {"brier": 0.1}}, "precision: no metric 'brier'; they are oe, slope"),
+        ({"rate": 0.1, "precision": {"brier": 0.1}}, "precision: expected one of 'oe', 'slope'"),
         ({"rate": 0.1, "auc": 0.7, "precision": {"net_benefit": 0.1}}, "thresholds: missing"),
-        ({"rate": 0.1, "design_effect": 0.5}, "design_effect: expected 1 for independent rows, or more"),
-        ({"rate": 0.1, "y_prob": [0.2, 0.3]}, "rate: follows from y_prob"),
-        ({"y_prob": [0.2, 1.0]}, "y_prob: expected probabilities between 0 and 1"),
+        ({"rate": 0.1, "design_effect": 0.5}, "design_effect to be 1 or more"),
     ],
 )
 def test_bad_input(asked, said):
@@ -93,6 +80,4 @@ def test_command_line(capsys):
     assert main(words) == 0
     assert '"rows": 3469' in capsys.readouterr().out
     assert main(["plan", "--rate", "0.1", "--design-effect", "0.5"]) == 2
-    assert (
-        capsys.readouterr().err == "unperplexed: --design-effect: expected 1 for independent rows, or more, got 0.5.\n"
-    )
+    assert capsys.readouterr().err.endswith("design_effect to be 1 or more; got None and 0.5.\n")

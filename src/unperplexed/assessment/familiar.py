@@ -71,6 +71,18 @@ class Counts(Frozen):
         by_shard = self.over_shards(of_positive, of_negative)
         return math.nan if by_shard is None else math.sqrt(max(alone, float((by_shard**2).sum())))
 
+    def metric(self, value: float, of_positive: Floats, of_negative: Floats, confidence: float) -> Metric:
+        """Give a value with its interval, by the influence of a row of either outcome at each probability."""
+        error = self.standard_error(of_positive, of_negative)
+        if not 0 < error < math.inf or self.tally.independent_rows < LEAST_WORTH:
+            return Metric(value)
+        half = error * self.reach(confidence)
+        return Metric(value, error, Interval(value - half, value + half))
+
+    def reach(self, confidence: float) -> float:
+        """Give the half width of an interval in standard errors, which for clusters are estimated from few."""
+        return float(t_quantile(confidence, self.tally.independent_rows - 1 if self.tally.clustered else math.inf))
+
     def over_shards(self, of_positive: Floats, of_negative: Floats) -> Floats | None:
         """Sum of the influences of the rows of each shard of dependent rows, such that their squares add to a variance.
 
@@ -146,8 +158,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
-    degrees = tally.independent_rows - 1 if tally.clustered else math.inf
-    wider = t_quantile(confidence, degrees) / t_quantile(confidence, math.inf)
+    wider = counts.reach(confidence) / t_quantile(confidence, math.inf)
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     limits = UNKNOWN if noise is None else error_interval(share, difference, noise * wider, confidence)
     return FamiliarMetrics(
@@ -194,11 +205,8 @@ def _auc(counts: Counts, confidence: float) -> Metric | None:
         return Metric(value)
     of_event = (below - value) / events * math.sqrt(n / (n - 1))
     of_other = (above - value) / others * math.sqrt(m / (m - 1))
-    error, independent = counts.standard_error(of_event, of_other), counts.tally.independent_rows
-    if not 0 < error < math.inf or independent < LEAST_WORTH:
-        return Metric(value)
-    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.clustered else math.inf))
-    return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
+    found = counts.metric(value, of_event, of_other, confidence)
+    return found._replace(interval=Interval(max(found.interval.low, 0.0), min(found.interval.high, 1.0)))
 
 
 def _dependent_noise(counts: Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError
-from .._lib.typing import ByValue, Floats
-from ..forecasts.group_keys import Key
+from .._lib.typing import Floats
+from ..forecasts.group_keys import key_text
 from ..report.result import JsonResult
 from ..statistics.empirical_bayes import RandomEffects, random_effects
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric
@@ -35,11 +35,8 @@ _POINTS = 100
 """Points of equal weight in which chance of the curve is drawn."""
 
 
-_WIDER = 1.25
+_WIDER = 1.3
 """The noise of a curve that a few events have bent down is as much too small (benchmarks/validation.py)."""
-
-_TOGETHER = 5000
-"""Probabilities whose curve is computed at once."""
 
 
 class Validation(JsonResult):
@@ -57,41 +54,19 @@ class Validation(JsonResult):
     """The positive class."""
     mean_prediction: float
     frequency: float
-    oe: Metric
-    """Observed divided by expected events. 1 is best; above 1 the score predicts too few."""
-    intercept: Metric
-    """Calibration in the large: the calibration intercept with the slope fixed at 1. 0 is best."""
-    slope: Metric
-    """Calibration slope. 1 is best; below 1 risks are too extreme."""
-    auc: Metric
-    """c-statistic. Larger is better."""
-    brier: Metric
-    """Mean squared difference of the probability of the positive class: half of `brier_score`. Smaller is better."""
-    scaled_brier: Metric
-    """1 minus the Brier score divided by that of the observed frequency (IPA). Larger is better; 1 is best."""
-    ici: Metric
-    """Integrated calibration index: mean distance of predictions from the calibration curve. Smaller is better."""
-    e50: Metric
-    """Median of this distance."""
-    e90: Metric
-    """Its 90th percentile."""
+    metrics: dict[str, Metric]
+    """"oe": observed divided by expected events; 1 is best, above it the score predicts too few. "intercept":
+    calibration in the large; 0 is best. "slope": 1 is best, below it risks are too extreme. "ici": mean distance of the
+    predictions from the calibration curve, "e50" its median and "e90" its 90th percentile; smaller is better. "auc":
+    c-statistic; larger is better. "brier": mean of (p - y)^2, half of `brier_score`; smaller is better. "scaled_brier":
+    1 minus its ratio to the Brier score of the observed frequency (IPA); larger is better."""
     confidence: float
     by: tuple[str, ...] = ()
     """Columns that make the clusters below, such as hospitals."""
-    clusters: tuple[ClusterValidation, ...] = ()
+    clusters: dict[str, dict[str, Metric]] = field(default_factory=dict)
+    """"oe", "slope" and "intercept" of each, by its name."""
     pooled: dict[str, RandomEffects] = field(default_factory=dict)
     """Means over clusters by random effects, of "oe", "slope" and "intercept"."""
-
-
-class ClusterValidation(ByValue):
-    """Metrics of one cluster."""
-
-    key: Key
-    n_rows: int
-    events: float
-    oe: Metric
-    slope: Metric
-    intercept: Metric
 
 
 def validation_of(a: Any) -> Validation:
@@ -111,8 +86,9 @@ def validation_of(a: Any) -> Validation:
     if a.bias is None:
         raise InputError("validation: takes forecasts of two classes, whose tally knows them.")
     counts, confidence = counts_of(a.source.tally), a.source.sampling.confidence
-    brier, scaled = _brier(counts, confidence)
-    ici, e50, e90 = _Curve.of(counts).errors(counts, confidence)
+    curve, (brier, scaled) = _Curve.of(counts), _brier(counts, confidence)
+    metrics = {"oe": observed_to_expected(counts, confidence), "intercept": a.intercept, "slope": a.slope}
+    metrics |= zip(("ici", "e50", "e90"), curve.errors(counts, confidence), strict=True)
     return Validation(
         n_rows=a.n_rows,
         events=float(counts.positive.sum()),
@@ -120,16 +96,8 @@ def validation_of(a: Any) -> Validation:
         label=str(a.labels[1]),
         mean_prediction=a.bias.mean_reported,
         frequency=a.bias.frequency,
-        oe=observed_to_expected(counts, confidence),
-        intercept=a.intercept,
-        slope=a.slope,
-        auc=a.auc,
-        brier=brier,
-        scaled_brier=scaled,
+        metrics=metrics | {"auc": a.auc, "brier": brier, "scaled_brier": scaled},
         confidence=confidence,
-        ici=ici,
-        e50=e50,
-        e90=e90,
     )
 
 
@@ -139,18 +107,9 @@ def observed_to_expected(counts: Counts, confidence: float) -> Metric:
     if not observed or not expected:
         return Metric(observed / expected if expected else math.nan)
     influences = 1 / observed - counts.p / expected, -counts.p / expected
-    found = _mean(counts, math.log(observed / expected), *influences, confidence)
+    found = counts.metric(math.log(observed / expected), *influences, confidence)
     value, (low, high) = math.exp(found.value), found.interval
     return Metric(value, value * found.standard_error, Interval(math.exp(low), math.exp(high)))
-
-
-def _mean(counts: Counts, value: float, of_positive: Floats, of_negative: Floats, confidence: float) -> Metric:
-    """Give a value with an interval by the influence of a row of either outcome at each probability."""
-    error, independent = counts.standard_error(of_positive, of_negative), counts.tally.independent_rows
-    if not 0 < error < math.inf or independent < LEAST_WORTH:
-        return Metric(value)
-    half = error * float(t_quantile(confidence, independent - 1 if counts.tally.clustered else math.inf))
-    return Metric(value, error, Interval(value - half, value + half))
 
 
 def _brier(counts: Counts, confidence: float) -> tuple[Metric, Metric]:
@@ -159,13 +118,13 @@ def _brier(counts: Counts, confidence: float) -> tuple[Metric, Metric]:
     brier = float((counts.positive * (1 - p) ** 2 + counts.negative * p**2).sum()) / n
     frequency = float(counts.positive.sum()) / n
     plain = ((1 - p) ** 2 - brier) / n, (p**2 - brier) / n
-    found = _mean(counts, brier, *plain, confidence)
+    found = counts.metric(brier, *plain, confidence)
     if not 0 < frequency < 1:
         return found, Metric()
     reference = frequency * (1 - frequency)
     ratio, turn = brier / reference, (1 - 2 * frequency) * brier / reference / n
     scaled = (turn * (1 - frequency) - plain[0]) / reference, (-turn * frequency - plain[1]) / reference
-    return found, _mean(counts, 1 - ratio, *scaled, confidence)
+    return found, counts.metric(1 - ratio, *scaled, confidence)
 
 
 class _Curve(NamedTuple):
@@ -184,15 +143,14 @@ class _Curve(NamedTuple):
     @classmethod
     def of(cls, counts: Counts) -> _Curve:
         """Fit it."""
-        n = counts.positive + counts.negative
-        n = n * (counts.tally.n_rows / n.sum())
-        if counts.p.size < _FEWEST:  # the frequency of each is its own curve
-            at = np.append(counts.p, 2.0)
-            made = np.concatenate([np.eye(counts.p.size), np.zeros((counts.p.size + 2, counts.p.size))])
-            return cls(at, made, product(made, counts.positive / (counts.positive + counts.negative)))
-        at = _points(counts.p, n)
-        made = np.stack([_local(counts.p, n, point) for point in at.tolist()], axis=1).reshape(2 * at.size, -1)
-        return cls(at, made, product(made, counts.positive / (counts.positive + counts.negative)))
+        n, p = counts.positive + counts.negative, counts.p
+        if p.size < _FEWEST:  # the frequency of each is its own curve
+            at, made = np.append(p, 2.0), np.eye(2 * p.size + 2, p.size)
+        else:
+            rows = n * (counts.tally.n_rows / n.sum())
+            at = _points(p, rows)
+            made = np.stack([_local(p, rows, point) for point in at.tolist()], axis=1).reshape(2 * at.size, -1)
+        return cls(at, made, product(made, counts.positive / n))
 
     def design(self, p: Floats) -> Floats:
         """Make the curve at p of values and derivatives: an array of shape (p, 2 v)."""
@@ -206,8 +164,7 @@ class _Curve(NamedTuple):
 
     def value(self, p: Floats) -> Floats:
         """Give the curve at p."""
-        parts = np.array_split(p, 1 + p.size // _TOGETHER)
-        return np.concatenate([product(self.design(part), self.theta) for part in parts])
+        return product(self.design(p), self.theta)
 
     def errors(self, counts: Counts, confidence: float) -> list[Metric]:
         """Give ICI, E50 and E90 with intervals."""
@@ -218,7 +175,9 @@ class _Curve(NamedTuple):
         noise = self._noise(counts)
         drawn = None
         if noise is not None and counts.tally.independent_rows >= LEAST_WORTH:
-            drawn = product(self.design(grid), noise * self._wider(counts, confidence))
+            drawn = product(
+                self.design(grid), noise * _WIDER * counts.reach(confidence) / t_quantile(confidence, math.inf)
+            )
         found = []
         equal, v = np.full(_POINTS, 1 / _POINTS), grid * (1 - grid)
         logit = np.log(np.clip(grid, 1e-9, 1)) - np.log(np.clip(1 - grid, 1e-9, 1))
@@ -229,11 +188,6 @@ class _Curve(NamedTuple):
             limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of, shapes)
             found.append(Metric(value, interval=limits))
         return found
-
-    def _wider(self, counts: Counts, confidence: float) -> float:
-        """Factor of the noise: its size is estimated, from clusters or from few events."""
-        degrees = counts.tally.independent_rows - 1 if counts.tally.clustered else math.inf
-        return _WIDER * float(t_quantile(confidence, degrees) / t_quantile(confidence, math.inf))
 
     def _noise(self, counts: Counts) -> Floats | None:
         """Make chance of values and derivatives of standard normal deviates; None where chance is not known."""
@@ -299,17 +253,13 @@ def validated_clusters(b: Any) -> Validation:
     -----
     As Riley et al., *BMJ* 353 (2016), i3140, advise: O/E is pooled on the log scale.
     """
-    whole = validation_of(b.whole)
-    clusters = tuple(_cluster(group, whole.confidence) for group in sorted(b.groups, key=lambda each: str(each.key)))
-    pooled = {name: _pooled([getattr(each, name) for each in clusters], name, whole.confidence) for name in POOLED}
+    whole, clusters = validation_of(b.whole), {}
+    for group in sorted(b.groups, key=lambda each: str(each.key)):
+        a = group.assessment
+        oe = observed_to_expected(counts_of(a.source.tally), whole.confidence)
+        clusters[key_text(group.key, b.by)] = {"oe": oe, "slope": a.slope, "intercept": a.intercept}
+    pooled = {name: _pooled([each[name] for each in clusters.values()], name, whole.confidence) for name in POOLED}
     return replace(whole, by=b.by, clusters=clusters, pooled=pooled)
-
-
-def _cluster(group: Any, confidence: float) -> ClusterValidation:
-    a = group.assessment
-    counts = counts_of(a.source.tally)
-    oe = observed_to_expected(counts, confidence)
-    return ClusterValidation(group.key, a.n_rows, float(counts.positive.sum()), oe, a.slope, a.intercept)
 
 
 POOLED = ("oe", "slope", "intercept")

@@ -202,11 +202,12 @@ def _whole(table: Table) -> Table:
 
 
 def _tripod(found: Any, _: None) -> Found:
-    from ..describe.calibration import validation_blocks
+    from ..describe.calibration import tables_of, tripod_text
 
     if _all_rows(found).bias is None:
         return [Prose("Not shown: tripod takes forecasts of two classes.")], None
-    return validation_blocks(found.validation), plain_values(found.validation)
+    v = found.validation
+    return [Prose(tripod_text(v)), *tables_of(v)], plain_values(v)
 
 
 SECTIONS = {
@@ -301,14 +302,9 @@ def plan(arguments: argparse.Namespace) -> None:
 
     a = arguments
     widths = dict(pair("--precision", text, [*WIDTHS]) for text in a.precision)
-    asked = {name: getattr(a, name) for name in ("rate", "auc", "bias", "slope") if name in a.given}
-    precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
-    try:
-        found = planned(
-            **asked, precision=precision, thresholds=a.thresholds, power=a.power, design_effect=a.design_effect
-        )
-    except InputError as error:
-        raise InputError(f"--{str(error).replace('_', '-', str(error).startswith('design'))}") from None
+    a.precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
+    names = "rate", "auc", "bias", "slope", "precision", "thresholds", "power", "design_effect"
+    found = planned(**{name: getattr(a, name) for name in names})
     outputs = Outputs(a)
     outputs.write(found.to_json, partial(outputs.text, found), {})
 

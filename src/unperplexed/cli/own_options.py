@@ -150,7 +150,7 @@ def add_plan(command: argparse.ArgumentParser) -> None:
     """Add what is expected, and what is to be known."""
     # The names are those of plan(), and so are the defaults; a test compares them.
     add = About("question", command)
-    add("--rate", type=float, metavar="P", text="expected frequency of the positive class")
+    add("--rate", type=float, required=True, metavar="P", text="expected frequency of the positive class")
     text = "expected area under the ROC curve (c-statistic); slope, AUC and net benefit need it"
     add("--auc", type=float, metavar="AUC", text=text)
     text = "see a difference between mean prediction and frequency, such as 0.02 for 2 points"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .._lib.formatting import confidence_interval, number_of, p_value_text, rule_text, short_name
+from .._lib.errors import listed
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, rule_text, short_name, short_names
 from ..assessment.validation import POOLED, SPAN, Validation
 from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
-from ..forecasts.group_keys import key_texts
 from ..report.document import Block, Column, Document, Prose, Table
-from ..report.numbers import MINUS, between, count, number, rounded, share
+from ..report.numbers import MINUS, count, number, rounded, share
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
-from ..statistics.intervals import Metric
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
 
@@ -160,87 +159,56 @@ _LEVEL = 0.05
 @document.register(Validation)
 def validation_document(v: Validation, naming: Naming, *, brief: bool) -> Document:
     """Describe what medicine reports of a validated risk score."""
-    return Document(
-        title="Validation",
-        headline=f"O/E {number(v.oe.value)}, calibration slope {number(v.slope.value)}, ICI {number(v.ici.value)}",
-        lead=tripod_text(v),
-        calm=True,
-        summary=validation_blocks(v)[1:],
-    )
+    found = ", ".join(f"{_SHORT[name]} {number(v.metrics[name].value)}" for name in POOLED)
+    return Document("Validation", headline=capital(found), lead=tripod_text(v), calm=True, summary=tables_of(v))
 
 
-def validation_blocks(v: Validation) -> list[Block]:
-    """Give a paragraph for a paper, and the tables of metrics, of clusters, and over clusters."""
-    interval, found = confidence_interval(v.confidence), [getattr(v, name) for name in _METRICS]
-    metrics = Table.of(
-        "Validation of the predicted risks.",
-        Column("metric", [*_METRICS.values()]),
-        estimates("value", ((each.value, each.interval) for each in found)),
-        brief=len(found),
-        notes=interval,
-    )
-    return [Prose(tripod_text(v)), metrics, *(_over_clusters(v, interval) if v.by else [])]
+def tables_of(v: Validation) -> list[Block]:
+    """Give the metrics, and those of clusters with their means by random effects."""
+    level, found = confidence_interval(v.confidence), [v.metrics[name] for name in _METRICS]
+    values = estimates("value", ((each.value, each.interval) for each in found))
+    metrics = Table.of("", Column("metric", [*_METRICS.values()]), values, brief=len(found), notes=level)
+    if not v.by:
+        return [metrics]
+
+    def column(name: str) -> Column:
+        known, pooled = [each[name] for each in v.clusters.values()], v.pooled[name]
+        rows = [*((each.value, each.interval) for each in known), (pooled.mean, pooled.interval)]
+        return estimates(_SHORT[name], [*rows, (math.nan, pooled.prediction)])
+
+    names = Column("group", [*short_names(v.clusters, 28), "mean of them", "a new group"])
+    caption = f"Groups by {', '.join(v.by)}, their mean by random effects, and a prediction interval."
+    return [metrics, Table.of(caption, names, *map(column, POOLED), notes=level)]
 
 
 _METRICS = {
-    "oe": "O/E (1 is best)",
-    "intercept": "calibration in the large (0 is best)",
-    "slope": "calibration slope (1 is best)",
-    "ici": "ICI",
-    "e50": "E50",
-    "e90": "E90",
+    "oe": "ratio of observed to expected events (O/E)",
+    "intercept": "calibration in the large",
+    "slope": "calibration slope",
+    "ici": "integrated calibration index (ICI)",
+    "e50": "its median (E50)",
+    "e90": "its 90th percentile (E90)",
     "auc": "c-statistic (AUC)",
     "brier": "Brier score",
     "scaled_brier": "scaled Brier score (IPA)",
 }
-
-
-def _over_clusters(v: Validation, interval: str) -> list[Table]:
-    """Tables of the clusters, and of their means by random effects."""
-    rows = [(f"{count(each.events)} of {each.n_rows:,}", each) for each in v.clusters]
-    of = [Column("events", [events for events, _ in rows])]
-    of += [
-        estimates(_SHORT[name], ((m.value, m.interval) for m in (getattr(each, name) for _, each in rows)))
-        for name in POOLED
-    ]
-    found = v.pooled.values()
-    means = estimates("mean", ((each.mean, each.interval) for each in found))
-    new = Column("prediction interval", [between(*each.prediction) or "–" for each in found])
-    pooled = Table.of("Over the groups, by random effects (REML, Hartung-Knapp). The prediction interval is for a new"
-                      " group.", Column("metric", [*_SHORT.values()]), means, new, notes=interval)  # fmt: skip
-    named = Column("group", key_texts([each.key for each in v.clusters], by=v.by))
-    return [Table.of(f"Each group by {', '.join(v.by)}.", named, *of, notes=interval), pooled]
-
-
 _SHORT = dict(zip(POOLED, ("O/E", "slope", "in the large"), strict=True))
 
 
 def tripod_text(v: Validation) -> str:
     """Say in a paragraph what a paper reports of a validation, as TRIPOD asks (Collins et al. 2015)."""
     level = confidence_interval(v.confidence)
-
-    def of(name: str) -> str:
-        found: Metric = getattr(v, name)
-        return number(found.value) + aside(ci(level, found.interval))
-
+    known = [(name, v.metrics[key].value, aside(ci(level, v.metrics[key].interval))) for key, name in _METRICS.items()]
+    metrics = listed([f"the {name} {number(value)}{limits}" for name, value, limits in known])
     dependent = "" if v.n_clusters is None else f", worth {v.n_clusters:,.3g} independent clusters"
-    return (
+    text = (
         f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
-        f" {count(v.events)} events ({share(v.frequency)}). The mean predicted risk was {share(v.mean_prediction)}. The"
-        f" ratio of observed to expected events (O/E) was {of('oe')}, calibration in the large {of('intercept')} and"
-        f" the calibration slope {of('slope')}. By local regression (loess, span {SPAN}) the integrated calibration"
-        f" index (ICI) was {of('ici')}, E50 {of('e50')} and E90 {of('e90')}. The c-statistic was {of('auc')}, the"
-        f" Brier score {of('brier')} and the scaled Brier score (index of prediction accuracy) {of('scaled_brier')}."
-        f"{_pooled_text(v, level) if v.by else ''}"
+        f" {count(v.events)} events ({share(v.frequency)}); the mean predicted risk was {share(v.mean_prediction)}."
+        f" {capital(metrics.replace(' (O/E) ', ' (O/E) was ', 1))}. The ICI is by loess with span {SPAN}."
     )
-
-
-def _pooled_text(v: Validation, level: str) -> str:
-    """Say what random effects give over clusters."""
-    found = []
-    for name in ("oe", "slope"):
-        pooled, new = v.pooled[name], between(*v.pooled[name].prediction)
-        limits = aside(ci(level, pooled.interval), f"prediction interval {new}" if new else "")
-        found.append(f"{_SHORT[name]} {number(pooled.mean)}{limits} in {pooled.n_clusters}")
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
-    return f" Means of {groups}, by random effects: {' and '.join(found)} of them."
+    for name, each in v.pooled.items():
+        limits = aside(ci(level, each.interval), ci("prediction interval", each.prediction))
+        text += f" By random effects over {each.n_clusters} of {groups}, the mean of the {_METRICS[name]} was"
+        text += f" {number(each.mean)}{limits}."
+    return text

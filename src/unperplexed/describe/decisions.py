@@ -248,23 +248,13 @@ def _draw(c: DecisionCurve, ax: Axes | None, *, standardized: bool) -> Axes:
 @document.register(Plan)
 def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
     """Describe how many rows a study needs."""
-    known = f"frequency {p.rate:.4g}" + ("" if p.auc is None else f", AUC {p.auc:.4g}")
-    dependent = "independent rows" if p.design_effect == 1 else f"a design effect of {p.design_effect:.4g}"
+    known = "all predictions alike" if p.auc is None else f"AUC {p.auc:.4g}"
+    questions, rows = Column("question", [*p.needs], words=True), Column("rows", [count(n) for n in p.needs.values()])
     return Document(
         title="Plan",
-        headline=f"You need {number_of(p.rows, 'row')}, with about {number_of(p.events, 'event')} among them",
-        lead=f"Expected: {known}, calibrated predictions, {dependent}." + _ALIKE * (p.auc is None),
+        headline=f"You need {number_of(p.rows, 'row')}, with about {p.rows * p.rate:,.0f} events among them",
+        lead=f"Expected: frequency {p.rate:.4g}, {known}, calibrated predictions, design effect {p.design_effect:.4g}."
+        " Intervals are 95% CI; errors are tested at the level of 5%.",
         calm=True,
-        summary=[
-            Table.of(
-                "Rows for each question. Intervals are 95% CI; errors are tested at the level of 5%.",
-                Column("question", [need.question for need in p.needs], words=True),
-                Column("rows", [count(need.rows) for need in p.needs]),
-                Column("events", [count(need.events) for need in p.needs]),
-                brief=len(p.needs),
-            )
-        ],
+        summary=[Table.of("", questions, rows, brief=len(p.needs))],
     )
-
-
-_ALIKE = " Without an AUC all predictions are taken to be alike."

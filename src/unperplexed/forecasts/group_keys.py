@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -180,12 +181,6 @@ def _natural(value: Value) -> Any:
 ALL_ROWS, _MISSING = "all rows", "(missing)"
 
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-
-
 def key_text(key: Key, by: Sequence[str] = ()) -> str:
     """Name a group in one line; ``by`` names the columns, of which one made as "date:month" has the months' names."""
     return ", ".join(map(_value_text, key, by or [""] * len(key)))
@@ -201,7 +196,7 @@ def _value_text(value: Value, column: str = "") -> str:
     if value is None:
         return _MISSING
     if column.endswith(":month") and value in range(1, 13):
-        return _MONTHS[int(value) - 1]
+        return f"{date(2000, int(value), 1):%B}"
     text = printable(str(value))
     return f'"{text}"' if text != text.strip() or text in (ALL_ROWS, _MISSING) else text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
@@ -369,7 +368,7 @@ def _reference_text(settings: SkillSettings, pairing: Pairing) -> str:
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
     """Say where the reference is perfect, so that no skill is possible, and where it may be, so that any is."""
     name, by_rule = next(iter(groups[0].scores.items()))
-    unlimited: dict[Key, list[str]] = {}
+    unlimited: dict[Key, None] = {}
     for rule in by_rule:
         found = [(group.key, group.scores[name][rule]) for group in groups]
         perfect = [key for key, each in found if each.reference_score == 0]
@@ -378,14 +377,12 @@ def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
                 f"the reference's {rule_text(rule)} is 0 in {_where(perfect)}, such as where only one class is"
                 " observed: the skill score is undefined there"
             )
-        for key, each in found:
-            if math.isnan(each.interval.low) and math.isfinite(each.skill) and math.isfinite(each.p_value):
-                unlimited.setdefault(key, []).append(rule_text(rule))
+        some = [(key, each.interval.low) for key, each in found if math.isfinite(each.skill + each.p_value)]
+        unlimited |= dict.fromkeys(key for key, low in some if math.isnan(low))
     if unlimited:
-        rules = " or ".join(dict.fromkeys(chain(*unlimited.values())))
         yield (
-            f"no interval by {rules} in {_where([*unlimited])}: the reference's mean rests on few rows and may be near"
-            " 0, so that the skill may be as low as you like; the p-value holds. Join such groups"
+            f"no interval of the skill in {_where([*unlimited])}: the reference's mean score rests on few rows and may"
+            " be near 0 there, so that the skill may be as low as you like; the p-value holds. Join such groups"
         )
 
 

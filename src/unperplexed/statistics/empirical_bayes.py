@@ -95,7 +95,7 @@ class RandomEffects(ByValue):
 
 
 def random_effects(effect: Floats, standard_error: Floats, confidence: float = 0.95) -> RandomEffects:
-    """Mean of effects that differ between clusters, by restricted maximum likelihood (REML).
+    """Mean of effects that differ between clusters, by DerSimonian and Laird, with the interval of Hartung and Knapp.
 
     Parameters
     ----------
@@ -106,38 +106,20 @@ def random_effects(effect: Floats, standard_error: Floats, confidence: float = 0
 
     Notes
     -----
-    REML, since that of DerSimonian and Laird is too small where clusters differ in size (Veroniki et al. 2016), and
-    the interval of Hartung, Knapp, Sidik and Jonkman with Student's t, since a normal one is too narrow for few
-    clusters (IntHout et al. 2014). The prediction interval has k - 2 degrees of freedom (Higgins et al. 2009).
+    The spread is that of `variance_between`, the interval that of Hartung, Knapp, Sidik and Jonkman by Student's t, for
+    with this spread a normal interval is too narrow for few clusters, and theirs is not (IntHout et al. 2014). Its
+    error is at least that of the weights (Röver et al. 2015). The prediction interval has k - 2 degrees of freedom
+    (Higgins et al. 2009).
     """
     known = np.isfinite(effect) & np.isfinite(standard_error) & (standard_error > 0)
     y, v, k = effect[known], standard_error[known] ** 2, int(known.sum())
     if k < 2:
         return RandomEffects(n_clusters=k)
-    between = _reml(y, v)
+    between = variance_between(y, 1 / v, 1.0)
     weight = 1 / (v + between)
     mean = float((weight * y).sum() / weight.sum())
-    error = math.sqrt(float((weight * (y - mean) ** 2).sum()) / (k - 1) / weight.sum())
+    error = math.sqrt(max(float((weight * (y - mean) ** 2).sum()) / (k - 1), 1.0) / weight.sum())
     reach = error * float(t_quantile(confidence, k - 1))
     new = math.sqrt(between + error**2) * float(t_quantile(confidence, k - 2)) if k > 2 else math.nan
     limits = Interval(mean - reach, mean + reach), Interval(mean - new, mean + new)
     return RandomEffects(mean, error, *limits, math.sqrt(between), k)
-
-
-def _reml(y: Floats, v: Floats) -> float:
-    """Variance of the true effects of which y are estimates with variances v: Fisher scoring, 0 at least."""
-    between = max(0.0, float(y.var(ddof=1) - v.mean()))
-    for _ in range(_STEPS):
-        w = 1 / (v + between)
-        own = w - w**2 / w.sum()  # what the projection past the mean leaves of the weights
-        residual = w * (y - (w * y).sum() / w.sum())
-        information = (w**2).sum() - 2 * (w**3).sum() / w.sum() + ((w**2).sum() / w.sum()) ** 2
-        step = float(((residual**2).sum() - own.sum()) / information)
-        before, between = between, max(0.0, between + step)
-        if abs(between - before) <= _SETTLED * (before + v.min()):
-            break
-    return between
-
-
-_STEPS, _SETTLED = 200, 1e-12
-"""Steps of the scoring at most, and the relative change after which it ends."""
