@@ -150,12 +150,6 @@ def cost_shares(groups: Sequence[GroupAssessment]) -> dict[Key, CostShare]:
     }
 
 
-def _common_share(whole: GroupAssessment, groups: Sequence[GroupAssessment]) -> float:
-    """Cost of all rows together as a share of the sum of the groups' costs: small where their errors differ."""
-    total = float(np.nansum([group.weight * group.cost for group in groups]))
-    return whole.weight * whole.cost / total if total > 0 else math.nan
-
-
 def drivers_text(
     found: dict[Key, CostShare], whole: GroupAssessment, groups: Sequence[GroupAssessment], by: Sequence[str]
 ) -> str:
@@ -193,7 +187,8 @@ def drivers_text(
         else f"{many} of {all_of_them} by {columns} {'carries' if alone else 'carry'} {share(cost)} of the"
         f" groups' cost, with {share(rows)} of all rows: {listed} ({adjusted})."
     )
-    if cost < _SPREAD * rows and _common_share(whole, groups) > _COMMON:
+    total = float(np.nansum([group.weight * group.cost for group in groups]))
+    if cost < _SPREAD * rows and total > 0 and whole.weight * whole.cost > _COMMON * total:
         return f"{carried} Their rows explain about as much: recalibrate all rows together first."
     if all_named:
         return f"{carried} Their errors differ: recalibrate each group by itself."

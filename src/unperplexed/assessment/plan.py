@@ -37,8 +37,6 @@ class Plan(JsonResult):
     """Frequency of the positive class."""
     auc: float | None
     """Area under the ROC curve of the forecasts; None where they are taken to be all alike."""
-    power: float
-    """Probability of seeing an error of the size that was asked for."""
     design_effect: float
     """Factor by which rows that depend on one another raise the numbers."""
 
@@ -121,7 +119,7 @@ def plan(
     if auc is None and (slope is not None or {*asked} > {"oe"}):
         raise InputError("auc: missing; all but O/E and a bias depend on how far predictions differ. Name it: 0.75.")
     needs = {question: math.ceil(rows * design_effect) for question, rows in exact}
-    return Plan(max(needs.values()), needs, rate, auc, power, design_effect)
+    return Plan(max(needs.values()), needs, rate, auc, design_effect)
 
 
 class _Expected(NamedTuple):

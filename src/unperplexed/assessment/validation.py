@@ -6,7 +6,6 @@ All is read from a tally of two classes. The calibration curve of ICI, E50 and E
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..statistics.empirical_bayes import RandomEffects, random_effects
 from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric
 from ..statistics.matrices import product
 from ..statistics.means import t_quantile
+from .classes import Bias
 from .familiar import Counts, chance_of, counts_of, error_interval, quantile
 
 SPAN, _CELL = 0.75, 0.2
@@ -52,8 +52,8 @@ class Validation(JsonResult):
     """Effective number of clusters of dependent rows; None for independent ones."""
     label: str
     """The positive class."""
-    mean_prediction: float
-    frequency: float
+    bias: Bias
+    """Mean prediction and observed frequency."""
     metrics: dict[str, Metric]
     """"oe": observed divided by expected events; 1 is best, above it the score predicts too few. "intercept":
     calibration in the large; 0 is best. "slope": 1 is best, below it risks are too extreme. "ici": mean distance of the
@@ -94,8 +94,7 @@ def validation_of(a: Any) -> Validation:
         events=float(counts.positive.sum()),
         n_clusters=a.independent_rows if a.clustered else None,
         label=str(a.labels[1]),
-        mean_prediction=a.bias.mean_reported,
-        frequency=a.bias.frequency,
+        bias=a.bias,
         metrics=metrics | {"auc": a.auc, "brier": brier, "scaled_brier": scaled},
         confidence=confidence,
     )
@@ -184,7 +183,7 @@ class _Curve(NamedTuple):
         shapes = [v, v * (logit - float(v @ logit / max(v.sum(), 1e-300)))]
         for level in (None, 0.5, 0.9):
             value = float(product(n, off) / reach[-1]) if level is None else _of_rows(off, n, level)
-            size_of = None if level is None else partial(_ordered_quantile, share=level)
+            size_of = None if level is None else lambda off, level=level: quantile(np.sort(off, axis=1), level)
             limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of, shapes)
             found.append(Metric(value, interval=limits))
         return found
@@ -196,10 +195,6 @@ class _Curve(NamedTuple):
         squared = counts.squared_positive + counts.squared_negative
         own = product(self.made * (q * (1 - q) * squared / n**2), self.made.T)
         return chance_of(counts, own, ((each * (1 - q) / n, -each * q / n) for each in self.made))
-
-
-def _ordered_quantile(off: Floats, share: float) -> Floats:
-    return quantile(np.sort(off, axis=1), share)
 
 
 def _of_rows(values: Floats, n: Floats, level: float) -> float:

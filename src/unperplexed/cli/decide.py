@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.typing import Floats
 from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
 from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
 from ..assessment.decisions import Deciding, Decision, checked_costs
@@ -29,7 +28,8 @@ def decide(arguments: argparse.Namespace) -> None:
     with rows:
         columns = {MODEL: _rows(rows)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
-        curve = partial(curve_of, columns, beside, _thresholds(a.thresholds), a.confidence, warnings)
+        at = np.linspace(a.thresholds[0], a.thresholds[1], 51) if len(a.thresholds) == 2 else a.thresholds or None
+        curve = partial(curve_of, columns, beside, checked_thresholds(at), a.confidence, warnings)
         found: DecisionCurve | Decision
         if costs is None:
             found = curve()
@@ -38,15 +38,6 @@ def decide(arguments: argparse.Namespace) -> None:
             found = found.advising(decision_commands(a))
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))
-
-
-def _thresholds(asked: Sequence[float]) -> Floats:
-    """Take two thresholds for the ends of a range, and more as they are."""
-    return checked_thresholds(np.linspace(asked[0], asked[1], _STEPS + 1) if len(asked) == 2 else asked or None)
-
-
-_STEPS = 50
-"""Steps between the ends of a range of thresholds."""
 
 
 def _costs(costs: Mapping[str, float]) -> tuple[float, float, float, float]:

@@ -156,10 +156,7 @@ def add_plan(command: argparse.ArgumentParser) -> None:
     text = "see a difference between mean prediction and frequency, such as 0.02 for 2 points"
     add("--bias", type=float, metavar="SIZE", text=text)
     add("--slope", type=float, metavar="SLOPE", text="tell this calibration slope from 1, such as 0.8")
-    text = (
-        "widths of 95%% confidence intervals: oe=0.2 slope=0.2 auc=0.1 net_benefit=0.2 (default, without --bias and"
-        " --slope)"
-    )
+    text = "widths of 95%% intervals: oe=0.2 slope=0.2 auc=0.1 net_benefit=0.2 (default, unless an error is named)"
     add.many("--precision", "METRIC=WIDTH", text)
     add.many("--thresholds", "P", "thresholds of the net benefit", type=float)
     add.number("--power", "P", "probability of seeing the bias and the slope (default: 0.8)", 0.8)

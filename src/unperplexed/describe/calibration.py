@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .._lib.errors import listed
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, rule_text, short_name, short_names
 from ..assessment.validation import POOLED, SPAN, Validation
 from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
-from ..report.document import Block, Column, Document, Prose, Table
+from ..report.document import Block, Column, Document, Prose, Table, listed
 from ..report.numbers import MINUS, count, number, rounded, share
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
@@ -186,8 +185,8 @@ _METRICS = {
     "intercept": "calibration in the large",
     "slope": "calibration slope",
     "ici": "integrated calibration index (ICI)",
-    "e50": "its median (E50)",
-    "e90": "its 90th percentile (E90)",
+    "e50": "median error of predictions (E50)",
+    "e90": "90th percentile of this error (E90)",
     "auc": "c-statistic (AUC)",
     "brier": "Brier score",
     "scaled_brier": "scaled Brier score (IPA)",
@@ -199,11 +198,11 @@ def tripod_text(v: Validation) -> str:
     """Say in a paragraph what a paper reports of a validation, as TRIPOD asks (Collins et al. 2015)."""
     level = confidence_interval(v.confidence)
     known = [(name, v.metrics[key].value, aside(ci(level, v.metrics[key].interval))) for key, name in _METRICS.items()]
-    metrics = listed([f"the {name} {number(value)}{limits}" for name, value, limits in known])
+    metrics = listed([f"the {name} {number(value)}{limits}" for name, value, limits in known], "and")
     dependent = "" if v.n_clusters is None else f", worth {v.n_clusters:,.3g} independent clusters"
     text = (
         f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
-        f" {count(v.events)} events ({share(v.frequency)}); the mean predicted risk was {share(v.mean_prediction)}."
+        f" {count(v.events)} events ({share(v.bias.frequency)}); the mean predicted risk was {share(v.bias.mean_reported)}."
         f" {capital(metrics.replace(' (O/E) ', ' (O/E) was ', 1))}. The ICI is by loess with span {SPAN}."
     )
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"

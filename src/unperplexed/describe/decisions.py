@@ -14,7 +14,7 @@ from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, NetBenefit
 from ..assessment.decisions import Decision, MeanCost, conclusion
 from ..assessment.plan import Plan
-from ..report.chart import Axis, Chart, Line, Reference, Role, percent_axis, value_axis
+from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
@@ -221,21 +221,17 @@ def benefits_chart(c: DecisionCurve) -> Chart:
     ]
     if here.any():
         lines.append(Line(x[here], c.all.net_benefit[here], "third", "all", label="acting on all rows"))
+    axis = f"Threshold probability of '{short_name(str(c.labels[1]))}'"
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
     return Chart(
         title="Net benefit",
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
         label=f"Net benefit over thresholds. {spoken}",
-        x=_threshold_axis(c, f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
+        x=percent_axis(axis) if c.drawn == (0, 1) else value_axis(*c.drawn, axis, lambda t, _: f"{100 * t:.3g}%"),
         y=value_axis(floor, top if top > 0 else 0.1, "Net benefit. Larger is better"),
         lines=lines,
         references=(Reference(c.drawn, (0.0, 0.0)),),
     )
-
-
-def _threshold_axis(c: DecisionCurve, label: str) -> Axis:
-    low, high = c.drawn
-    return percent_axis(label) if high - low == 1 else value_axis(low, high, label, lambda t, _: f"{100 * t:.3g}%")
 
 
 @picture.register(DecisionCurve)

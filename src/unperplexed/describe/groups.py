@@ -49,11 +49,15 @@ from .tally import notes_lines
 @document.register(Breakdown)
 def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
     """Describe all rows, and their groups."""
-    groups, one_map = _miscalibrated(b), _map_of_groups(b)
+    groups, commands = _miscalibrated(b), b.whole.source.commands
+    how = " (recalibrate --by; GroupRecalibrator in Python)" if commands.of_groups(b.by) else ""
+    one_map = f"Fit a map for each group{how}: one map for all rows would fit noise."
+    keys = [group.key for group in b.groups]
+    remedies = remedy_blocks(b.remedies, b.by, keys, commands, b.whole.n_rows) if len(b) <= REMEDIED else ()
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
     terms, grid = ["groups"] if groups else [], two_way(b)
     skill = [] if b.skill is None else skill_blocks(b.skill)
-    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_remedies(b)]
+    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *remedies]
     if brief:
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
@@ -117,7 +121,7 @@ def groups_table(b: Breakdown) -> Table:
         each("calibrated geometric accuracy", lambda x: number(x.assessment.measured.geometric_accuracy), detail=True),
         *(diagnosed if b.diagnosed else ()),
         each("slope of the averages", lambda x: number(x.assessment.averages_slope), detail=True, meaning="1 is best."),
-        *(each(rule_text(name), _score(name)) for name in _further_scores(b)),
+        *(each(rule_text(x), lambda of, x=x: number(of.assessment.scores[x])) for x in _further_scores(b)),
         each("accuracy", lambda group: share(group.prediction_accuracy), detail=shrunk),
         *([verdict] if b.diagnosed else ()),
     ]
@@ -141,10 +145,6 @@ def _further_scores(b: Breakdown) -> list[str]:
     asked = b.whole.source.asked
     names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
     return [*names, *(name for name in KEY_SCORES if name in asked)]
-
-
-def _score(name: str) -> Callable[[GroupAssessment], str]:
-    return lambda group: number(group.assessment.scores[name])
 
 
 ORDERS = {
@@ -203,18 +203,6 @@ def _miscalibrated(b: Breakdown) -> str:
     found = sum(each.significant for each in b.cost_shares.values())
     by = ", ".join(map(printable, b.by))
     return f"{found:,} of {number_of(len(b), 'group')} by {by} {'is' if found == 1 else 'are'}" if found else ""
-
-
-def _map_of_groups(b: Breakdown) -> str:
-    """Say how the errors of groups are mended."""
-    how = " (recalibrate --by; GroupRecalibrator in Python)" if b.whole.source.commands.of_groups(b.by) else ""
-    return f"Fit a map for each group{how}: one map for all rows would fit noise."
-
-
-def _remedies(b: Breakdown) -> Iterator[Block]:
-    if len(b) <= REMEDIED:
-        keys = [group.key for group in b.groups]
-        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands, b.whole.n_rows)
 
 
 def groups_chart(b: Breakdown) -> Chart:
