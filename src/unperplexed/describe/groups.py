@@ -121,7 +121,7 @@ def groups_table(b: Breakdown) -> Table:
         each("calibrated geometric accuracy", lambda x: number(x.assessment.measured.geometric_accuracy), detail=True),
         *(diagnosed if b.diagnosed else ()),
         each("slope of the averages", lambda x: number(x.assessment.averages_slope), detail=True, meaning="1 is best."),
-        *(each(rule_text(x), lambda of, x=x: number(of.assessment.scores[x])) for x in _further_scores(b)),
+        *(each(rule_text(name), _score(name)) for name in _further_scores(b)),
         each("accuracy", lambda group: share(group.prediction_accuracy), detail=shrunk),
         *([verdict] if b.diagnosed else ()),
     ]
@@ -145,6 +145,10 @@ def _further_scores(b: Breakdown) -> list[str]:
     asked = b.whole.source.asked
     names = [name for name in b.whole.scores if name not in KEY_SCORES and is_printed(name, asked)]
     return [*names, *(name for name in KEY_SCORES if name in asked)]
+
+
+def _score(name: str) -> Callable[[GroupAssessment], str]:
+    return lambda group: number(group.assessment.scores[name])
 
 
 ORDERS = {

@@ -167,11 +167,7 @@ def skill_chart(s: Skill, rule: str = LOG_LOSS) -> Chart | None:
         text = f"{name}: {number(each.skill)}{aside(ci('CI', each.interval))}"
         rows.append(Row(short, each.skill, each.interval, text, _role(s, each, forecaster)))
     by = rule_at_floor(rule, s.scored_floor)
-    cut = (
-        f";{CUT}: goes on below {number(_LEAST, 0)}"
-        if any(min(each.value, each.interval[0]) < _LEAST for each in rows)
-        else ""
-    )
+    cut = f";{CUT}: goes on below −1" * any(min(each.value, each.interval[0]) < _LEAST for each in rows)
     grey = "; grey: not significant, p-values adjusted" if any(each.role == "other" for each in rows) else ""
     return forest(
         rows,
