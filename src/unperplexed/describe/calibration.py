@@ -203,7 +203,8 @@ def tripod_text(v: Validation) -> str:
     text = (
         f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
         f" {count(v.events)} events ({share(v.bias.frequency)}); the mean predicted risk was"
-        f" {share(v.bias.mean_reported)}. {capital(metrics.replace(' (O/E) ', ' (O/E) was ', 1))}. The ICI is by loess with span {SPAN}."
+        f" {share(v.bias.mean_reported)}. {capital(metrics.replace(' (O/E) ', ' (O/E) was ', 1))}. The ICI is by loess"
+        f" with span {SPAN}."
     )
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     for name, each in v.pooled.items():
