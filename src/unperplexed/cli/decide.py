@@ -28,8 +28,9 @@ def decide(arguments: argparse.Namespace) -> None:
     with rows:
         columns = {MODEL: _rows(rows)}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
-        at = np.linspace(a.thresholds[0], a.thresholds[1], 51) if len(a.thresholds) == 2 else a.thresholds or None
-        curve = partial(curve_of, columns, beside, checked_thresholds(at), a.confidence, warnings)
+        at = checked_thresholds(a.thresholds or None)
+        at = np.linspace(at[0], at[-1], 51) if len(a.thresholds) == 2 else at
+        curve = partial(curve_of, columns, beside, at, a.confidence, warnings)
         found: DecisionCurve | Decision
         if costs is None:
             found = curve()
