@@ -11,6 +11,7 @@ from .assessment.breakdown import assess_by as assess_by
 from .assessment.decision_curve import decision_curve as decision_curve
 from .assessment.decisions import decide as decide
 from .assessment.find_groups import find_groups as find_groups
+from .assessment.plan import plan as plan
 from .assessment.risk_profile import decisiveness as decisiveness
 from .assessment.risk_profile import floor_sensitivity as floor_sensitivity
 from .assessment.risk_profile import geometric_accuracy as geometric_accuracy

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from unperplexed import InputError, decision_curve
+from unperplexed.describe.decisions import benefits_chart
 
 # dcurves 1.1.7 (Python): dca(data, "y", ["a", "b"], thresholds) on the 40 rows of `small`.
 THRESHOLDS = [0.05, 0.2, 0.35, 0.5, 0.8]
@@ -181,3 +182,22 @@ def test_bands_of_many_models_are_left_out_of_the_picture(small):
     ax = curve.plot(Figure().subplots())
     assert len(ax.collections) == 3
     assert {*"abcde"} <= {text.get_text() for text in ax.texts}
+
+
+def test_bands_end_where_nobody_is_acted_on(small):
+    y, p = small
+    curve = decision_curve(y, p * 0.5, thresholds=[0.2, 0.6, 0.7])
+    rule = curve.models["model"]
+    assert rule.acted_on[1] == 0
+    low, high = rule.band(rule.low, rule.high)
+    assert np.isfinite(low[0])
+    assert np.isnan([low[1:], high[1:]]).all()
+
+
+def test_a_range_of_thresholds_is_drawn_alone(small):
+    y, p = small
+    part = decision_curve(y, p, thresholds=np.linspace(0.05, 0.3, 11))
+    assert part.plot(Figure().subplots()).get_xlim() == (0.05, 0.3)
+    chart = benefits_chart(part)
+    assert chart.x.high == pytest.approx(0.3)
+    assert benefits_chart(decision_curve(y, p)).x.high == 1

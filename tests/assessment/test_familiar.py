@@ -10,14 +10,14 @@ from sklearn.metrics import average_precision_score
 from unperplexed import InputError, Tally
 from unperplexed.assessment.familiar import (
     _average_precision,
-    _counts,
-    _quantile,
+    counts_of,
     error_interval,
     expected_by_chance,
     familiar_metrics,
     independent_noise,
     precision_recall,
     probability_groups,
+    quantile,
 )
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Pairs
@@ -197,7 +197,7 @@ def test_the_interval_of_the_calibration_error_covers_the_true_one(slope, shift)
         of_group = np.minimum(np.searchsorted(groups.highest, p), len(groups) - 1)
         gaps = np.bincount(of_group, p - true, len(groups)) if (slope, shift) != (1.0, 0.0) else np.zeros(len(groups))
         error = float(np.abs(gaps).sum()) / n
-        low, high = error_interval(groups, independent_noise(groups))
+        low, high = error_interval(groups.total / n, groups.mean - groups.observed, independent_noise(groups))
         covered += low <= error <= high
     assert covered / 150 > 0.88
 
@@ -207,7 +207,7 @@ def test_quantiles_are_those_of_numpy_to_the_last_digit(n):
     rng = np.random.default_rng(n)
     errors = rng.normal(size=(5, n))
     for share in (0.0, 0.025, 0.5, 0.975, 1.0, *rng.random(20)):
-        assert np.array_equal(_quantile(np.sort(errors, axis=1), share), np.quantile(errors, share, axis=1))
+        assert np.array_equal(quantile(np.sort(errors, axis=1), share), np.quantile(errors, share, axis=1))
 
 
 def test_the_interval_of_the_calibration_error_narrows_with_rows_and_level():
@@ -304,7 +304,7 @@ def test_intervals_of_average_precision_contain_the_true_value(mean, spread, n):
     true = average_precision_score(rng.random(p.size) < p, p)
     for _ in range(200):
         p = expit(rng.normal(mean, spread, n))
-        low, high = _average_precision(_counts(Tally.of((rng.random(n) < p).astype(int), p)), 0.95).interval
+        low, high = _average_precision(counts_of(Tally.of((rng.random(n) < p).astype(int), p)), 0.95).interval
         missed += not low <= true <= high
     assert missed <= 24
 

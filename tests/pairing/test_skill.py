@@ -364,3 +364,27 @@ def test_another_name_of_an_option_is_told_the_right_one(former, today):
     for function in (diagnose, pool):
         with pytest.raises(TypeError, match=f"did you mean {today}"):
             function([1, 0], {"a": [0.9, 0.1], "b": [0.8, 0.3]} if function is pool else [0.9, 0.1], **{former: True})
+
+
+def test_a_dry_month_has_no_interval_and_says_why(rng, tmp_path, capsys):
+    """Its reference's score rests on one event; the chart ends at -1, and marks the months that go on."""
+    date = np.datetime64("2023-01-01") + np.arange(730)
+    month = date.astype("datetime64[M]").astype(int) % 12 + 1
+    p = rng.beta(1, 3, 730).clip(0.01, 0.99)
+    rain = np.where(month == 7, np.arange(730) == 190, rng.uniform(size=730) < p).astype(int)
+    path = tmp_path / "rain.csv"
+    pl.DataFrame({"date": date, "rain": rain, "p": p}).write_csv(path)
+    found = ["--truth", "rain", "--prob", "p", "--by", "date:month", "--metric", "half_brier_score"]
+    assert run(path, *found, "--reference", "climatology:date:month") == 0
+    out = capsys.readouterr().out
+    months = [line.split()[0] for line in out.split("\ngroup ")[1].splitlines()[2:5]]
+    assert months == ["January", "February", "March"]
+    assert "no interval of the skill in 1 group: the reference's mean score rests" in " ".join(out.split())
+    by_rule = skill(rain, p, by=month, reference={"climatology": month}, metrics=["half_brier_score"])
+    july = by_rule.groups[6].scores["forecast"]
+    assert july["half_brier_score"].score == pytest.approx(july["brier_score"].score / 2)
+    chart = skill_chart(by_rule)
+    assert chart.x.low == -1
+    assert [name.endswith("←") for _, name in chart.y.ticks] == [False] * 7 + [True] + [False] * 5
+    with pytest.raises(InputError, match="'half_brier_score' is of two classes"):
+        assess([0, 1, 2], np.full((3, 3), 1 / 3), metrics=["half_brier_score"])

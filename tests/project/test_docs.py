@@ -59,7 +59,7 @@ def test_rows_that_are_known():
     assert f"| `--jobs N` | `assess`, `check`, `monitor`, `tally`: {jobs} |" in PAGE
     assert "| `--folds K` | `pool`: number of cross-validation folds (default: 5) |" in PAGE
     assert "For `recalibrate`, unless the row names other commands." in PAGE
-    assert "For all commands but `lm`, `explain`, `demo`" in PAGE
+    assert "For all commands but `plan`, `lm`, `explain`, `demo`" in PAGE
     assert "| `--engine NAME[:ADDRESS]` | `assess`, `tally`: count in this process (local)" in PAGE
 
 

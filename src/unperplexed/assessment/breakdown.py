@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
     from .distribution_result import DistributionBreakdown
     from .distributions import DistributionSort
+    from .validation import Validation
 
 REMEDIED = 50
 """Groups up to which text and JSON have remedies unasked: a fit takes a tenth of a second or more."""
@@ -149,12 +150,6 @@ def cost_shares(groups: Sequence[GroupAssessment]) -> dict[Key, CostShare]:
     }
 
 
-def _common_share(whole: GroupAssessment, groups: Sequence[GroupAssessment]) -> float:
-    """Cost of all rows together as a share of the sum of the groups' costs: small where their errors differ."""
-    total = float(np.nansum([group.weight * group.cost for group in groups]))
-    return whole.weight * whole.cost / total if total > 0 else math.nan
-
-
 def drivers_text(
     found: dict[Key, CostShare], whole: GroupAssessment, groups: Sequence[GroupAssessment], by: Sequence[str]
 ) -> str:
@@ -183,7 +178,7 @@ def drivers_text(
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."
     cost, rows = (sum(getattr(found[key], name) for key in named) for name in ("share", "row_share"))
     all_named, alone, columns = len(named) == tested, len(named) == 1, ", ".join(map(printable, by))
-    first = [short_name(key_text(key)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
+    first = [short_name(key_text(key, by)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
     listed = ", ".join(first) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
     many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"
     carried = (
@@ -192,7 +187,8 @@ def drivers_text(
         else f"{many} of {all_of_them} by {columns} {'carries' if alone else 'carry'} {share(cost)} of the"
         f" groups' cost, with {share(rows)} of all rows: {listed} ({adjusted})."
     )
-    if cost < _SPREAD * rows and _common_share(whole, groups) > _COMMON:
+    total = float(np.nansum([group.weight * group.cost for group in groups]))
+    if cost < _SPREAD * rows and total > 0 and whole.weight * whole.cost > _COMMON * total:
         return f"{carried} Their rows explain about as much: recalibrate all rows together first."
     if all_named:
         return f"{carried} Their errors differ: recalibrate each group by itself."
@@ -287,6 +283,13 @@ class Breakdown(JsonResult):
     def diagnosed(self) -> bool:
         """Whether each group is diagnosed: there are at most 1,000. Of more ``breakdown["group"]`` is, if asked for."""
         return len(self) <= MOST_DIAGNOSED
+
+    @cached_property
+    def validation(self) -> Validation:
+        """``Assessment.validation`` of all rows, O/E, slope and intercept of each group, and their random effects."""
+        from .validation import validated_clusters
+
+        return validated_clusters(self)
 
     def with_whole(self, whole: Assessment) -> Breakdown:
         """Return the same with another assessment of all rows."""

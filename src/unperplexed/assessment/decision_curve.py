@@ -37,6 +37,10 @@ MODEL, ALL, NONE = "model", "all", "none"
 """What a single forecaster is called, and the two rules that need none."""
 
 
+_WIDE = 0.9
+"""Range of thresholds from which on all are drawn."""
+
+
 class MeanCost(ByValue):
     """A mean cost a row. Smaller is better."""
 
@@ -111,6 +115,12 @@ class DecisionCurve(ReadOnlyArrays, JsonResult):
     def rules(self) -> dict[str, NetBenefit]:
         """All rules: the models, acting on all rows and acting on none."""
         return {**self.models, ALL: self.all, NONE: self.none}
+
+    @property
+    def drawn(self) -> tuple[float, float]:
+        """Range of thresholds that is drawn: from 0 to 1 unless a part of it was asked for."""
+        low, high = float(self.thresholds[0]), float(self.thresholds[-1])
+        return (low, high) if 0 < high - low < _WIDE else (0.0, 1.0)
 
     def frame(self) -> Any:
         """Return one row for each rule and threshold, as a data frame: pandas for pandas input, else polars."""
@@ -369,6 +379,11 @@ class NetBenefit(ReadOnlyArrays):
     """Share of all rows that are acted on and positive."""
     false_positives: Floats
     """Share of all rows that are acted on and negative."""
+
+    def band(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Cut limits where no row is acted on: the net benefit is 0 there, whatever the forecasts."""
+        some = self.acted_on > 0
+        return np.where(some, low, np.nan), np.where(some, high, np.nan)
 
     @property
     def useful(self) -> Bools:

@@ -6,6 +6,7 @@ All are read from a tally, never from rows, so that they cost the same for any n
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class FamiliarMetrics(ByValue):
     """Weight of the rows predicted as exactly 0 or 1, which slope and intercept leave out."""
 
 
-class _Counts(Frozen):
+class Counts(Frozen):
     """Outcomes at distinct predicted probabilities, with the sums of squared weights."""
 
     p: Floats
@@ -73,17 +74,27 @@ class _Counts(Frozen):
         by_shard = self.over_shards(of_positive, of_negative)
         return math.nan if by_shard is None else math.sqrt(max(alone, float((by_shard**2).sum())))
 
+    @property
+    def enough(self) -> bool:
+        """Whether there are rows enough for intervals."""
+        return self.tally.independent_rows >= LEAST_WORTH
+
     def acted_on(self) -> tuple[Floats, Floats]:
         """Weights of the events, and of the others, predicted with at least each probability."""
         found, others = (np.cumsum(x[::-1])[::-1] for x in (self.positive, self.negative))
         return np.asarray(found), np.asarray(others)
 
+    def metric(self, value: float, of_positive: Floats, of_negative: Floats, confidence: float) -> Metric:
+        """Give a value with its interval, by the influence of a row of either outcome at each probability."""
+        error = self.standard_error(of_positive, of_negative)
+        if not 0 < error < math.inf or not self.enough:
+            return Metric(value)
+        half = error * self.reach(confidence)
+        return Metric(value, error, Interval(value - half, value + half))
+
     def reach(self, confidence: float) -> float:
-        """How many standard errors an interval reaches; infinite for too few independent rows."""
-        independent = self.tally.independent_rows
-        if independent < LEAST_WORTH:
-            return math.inf
-        return float(t_quantile(confidence, independent - 1 if self.tally.clustered else math.inf))
+        """Give the half width of an interval in standard errors, which for clusters are estimated from few."""
+        return float(t_quantile(confidence, self.tally.independent_rows - 1 if self.tally.clustered else math.inf))
 
     def over_shards(self, of_positive: Floats, of_negative: Floats) -> Floats | None:
         """Sum of the influences of the rows of each shard of dependent rows, such that their squares add to a variance.
@@ -153,7 +164,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     """
     if not tally.weight > 0:
         raise InputError("familiar_metrics: the tally has no rows with weight; count at least one.")
-    counts = _counts(tally)
+    counts = counts_of(tally)
     two = tally.n_classes == 2 and positive_pairs(tally, "each-class") is not None
     groups = probability_groups(Pairs(counts.p, counts.positive, counts.positive + counts.negative), ECE_GROUPS)
     line = line_of_tally(tally) if line is None else line
@@ -162,9 +173,9 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     c, certain = tally.n_classes, (counts.p <= 0) | (counts.p >= 1)
     of_row = tally.weight_squared / tally.weight
     noise = _dependent_noise(counts, groups, of_row) if tally.clustered else independent_noise(groups, of_row)
-    degrees = tally.independent_rows - 1 if tally.clustered else math.inf
-    wider = t_quantile(confidence, degrees) / t_quantile(confidence, math.inf)
-    limits = UNKNOWN if noise is None else error_interval(groups, noise * wider, confidence)
+    wider = counts.reach(confidence) / t_quantile(confidence, math.inf)
+    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
+    limits = UNKNOWN if noise is None else error_interval(share, difference, noise * wider, confidence)
     return FamiliarMetrics(
         auc=_auc(counts, confidence) if two else None,
         average_precision=_average_precision(counts, confidence) if two else None,
@@ -181,19 +192,20 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     )
 
 
-def _counts(tally: Tally) -> _Counts:
+def counts_of(tally: Tally) -> Counts:
+    """Give the outcomes at each probability: of the positive class, or of the most probable of several."""
     columns = tally.positive
     if columns is not None:
         negative, squared = columns.total - columns.positive, columns.squared - columns.squared_positive
         negative, squared = np.maximum(negative, 0.0), np.maximum(squared, 0.0)
-        return _Counts(columns.p, columns.positive, negative, columns.squared_positive, squared, tally)
+        return Counts(columns.p, columns.positive, negative, columns.squared_positive, squared, tally)
     pairs = positive_pairs(tally, "each-class") or tally.pairs("top-label")
     each = tally.weight_squared / tally.weight  # weights of the rows of one class, or of a top class, as of all
     negative = np.maximum(pairs.total - pairs.happened, 0.0)
-    return _Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
+    return Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
 
 
-def _auc(counts: _Counts, confidence: float) -> Metric | None:
+def _auc(counts: Counts, confidence: float) -> Metric | None:
     """Area under the ROC curve; NaN where one of the outcomes is absent."""
     events, others = float(counts.positive.sum()), float(counts.negative.sum())
     if not events or not others:
@@ -209,14 +221,11 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
         return Metric(value)
     of_event = (below - value) / events * math.sqrt(n / (n - 1))
     of_other = (above - value) / others * math.sqrt(m / (m - 1))
-    error = counts.standard_error(of_event, of_other)
-    half = error * counts.reach(confidence)
-    if not 0 < half < math.inf:
-        return Metric(value)
-    return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
+    found = counts.metric(value, of_event, of_other, confidence)
+    return found._replace(interval=Interval(max(found.interval.low, 0.0), min(found.interval.high, 1.0)))
 
 
-def _average_precision(counts: _Counts, confidence: float) -> Metric:
+def _average_precision(counts: Counts, confidence: float) -> Metric:
     """Average precision; NaN without events, and without an interval for a single one or a perfect ranking."""
     found, others = counts.acted_on()
     if not found[0]:
@@ -224,7 +233,7 @@ def _average_precision(counts: _Counts, confidence: float) -> Metric:
     acted = found + others
     value = float(product(counts.positive, found / acted) / found[0])
     n = found[0] ** 2 / float(counts.squared_positive.sum())
-    if not (0 < value < 1 and n > 1 + _ROUNDING and counts.reach(confidence) < math.inf):
+    if not (0 < value < 1 and n > 1 + _ROUNDING and counts.enough):
         return Metric(value)
     # A row of either outcome changes the precision at its own probability and at all lower ones.
     more, fewer = (np.cumsum(counts.positive * x / acted**2) for x in (others, found))
@@ -259,7 +268,7 @@ _STEPS = 20
 
 def precision_recall(tally: Tally, confidence: float = 0.95) -> PrecisionRecall | None:
     """Read the precision-recall curve from a tally of two classes; None without events, and for more classes."""
-    counts = _counts(tally)
+    counts = counts_of(tally)
     found, others = counts.acted_on()
     if tally.n_classes != 2 or positive_pairs(tally, "each-class") is None or not found[0]:
         return None
@@ -270,26 +279,43 @@ def precision_recall(tally: Tally, confidence: float = 0.95) -> PrecisionRecall 
     rows = acted**2 / squares * (tally.effective_rows * tally.weight_squared / tally.weight**2)
     precision, reach = true / acted, counts.reach(confidence)
     each = zip(precision.tolist(), rows.tolist(), strict=True)
-    low, high = np.array([wilson(*pair, reach) if reach < math.inf else UNKNOWN for pair in each]).T
+    low, high = np.array([wilson(*pair, reach) if counts.enough else UNKNOWN for pair in each]).T
     whole = float(found[0] + others[0])
     shares = true / found[0], precision, low, high, acted / whole
     return PrecisionRecall(counts.p[places], *shares, frequency=float(found[0]) / whole)
 
 
-def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:
+def _dependent_noise(counts: Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:
     """Chance of the frequencies of groups with rows in clusters, of which shards are made; None without their pairs."""
-    at = np.searchsorted(groups.highest, counts.p)
-    by_shard: list[Floats] = []
-    for group in range(len(groups)):
-        influence, observed = np.where(at == group, 1 / groups.total[group], 0.0), groups.observed[group]
-        found = counts.over_shards((1 - observed) * influence, -observed * influence)
-        if found is None:
+    inside = np.searchsorted(groups.highest, counts.p) == np.arange(len(groups))[:, None]
+    of_group = zip(inside / groups.total[:, None], groups.observed, strict=True)
+    influences = (((1 - observed) * each, -observed * each) for each, observed in of_group)
+    return chance_of(counts, independent_noise(groups, of_row) ** 2, influences)
+
+
+def chance_of(counts: Counts, own: Floats, influences: Iterable[tuple[Floats, Floats]]) -> Floats | None:
+    """Make the chance of sums over rows from standard normal deviates; None where that of clusters is not known.
+
+    Parameters
+    ----------
+    counts : Counts
+        The rows.
+    own : array of shape (k, k)
+        Covariance of the sums for independent rows, which is the least that is taken for each.
+    influences : iterable of k pairs of arrays
+        What a row of either outcome at each probability adds to each sum.
+
+    Returns
+    -------
+    array of shape (k, k), or None
+    """
+    if counts.tally.clustered:
+        by_shard = [counts.over_shards(*each) for each in influences]
+        if any(each is None for each in by_shard):
             return None
-        by_shard.append(found)
-    sums = np.stack(by_shard)
-    lacking = np.maximum(np.diag(independent_noise(groups, of_row)) ** 2 - (sums**2).sum(axis=1), 0)
-    covariance = product(sums, sums.T) + np.diag(lacking)
-    values, vectors = np.linalg.eigh(covariance)
+        sums = np.stack(by_shard)  # type: ignore[arg-type]
+        own = product(sums, sums.T) + np.diag(np.maximum(np.diag(own) - (sums**2).sum(axis=1), 0))
+    values, vectors = np.linalg.eigh(own)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
 
@@ -345,7 +371,14 @@ def independent_noise(groups: ProbabilityGroups, weight: float = 1.0) -> Floats:
     return np.diag(np.sqrt(np.maximum(groups.variance, groups.observed * (1 - groups.observed)) / n))
 
 
-def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float = 0.95) -> Interval:
+def error_interval(
+    share: Floats,
+    difference: Floats,
+    noise: Floats,
+    confidence: float = 0.95,
+    size_of: Callable[[Floats], Floats] | None = None,
+    shapes: Sequence[Floats] = (),
+) -> Interval:
     """Confidence interval of the expected calibration error.
 
     The error of groups is above the true one by chance, and a bootstrap adds chance to chance: its intervals miss an
@@ -353,22 +386,39 @@ def error_interval(groups: ProbabilityGroups, noise: Floats, confidence: float =
     size, or all the same, since the observed ones have chance in them; outcomes vary about them as normal deviates do,
     and the sizes are kept at which the observed error lies between the quantiles. ``noise`` makes the deviates, as
     `independent_noise` does. An observed error that is smaller than nearly all that chance gives is the upper end.
+
+    Parameters
+    ----------
+    share : array of shape (k,)
+        Shares of the rows, such as of groups.
+    difference : array of shape (k,)
+        Predicted minus observed frequency of each.
+    noise : array of shape (k, m)
+        Makes chance of m standard normal deviates.
+    confidence : float, default 0.95
+        Confidence level.
+    size_of : callable, optional
+        Size of each row of absolute differences, which grows in proportion to them: by default their mean.
+    shapes : sequence of array of shape (k,), default ()
+        Further forms of true differences that are tried in each size.
     """
-    share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
-    drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, len(groups))), noise.T)
+    size_of = (lambda off: product(off, share)) if size_of is None else size_of
+    drawn = product(np.random.default_rng(0).standard_normal((_DRAWS, noise.shape[1])), noise.T)
     noise = np.concatenate([drawn, -drawn])
-    error = expected_error(groups)
-    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(product(np.abs(noise), share)))), _SIZES)
-    equal, limits = np.ones_like(difference), []
-    for shape in (difference / error if error > 0 else equal, equal):
-        errors = [product(np.abs(size * shape + noise), share) for size in sizes.tolist()]
+    error = float(size_of(np.abs(difference)[None])[0])
+    sizes = np.linspace(0.0, max(1.6 * error, error + 3 * float(np.mean(size_of(np.abs(noise))))), _SIZES)
+    limits = []
+    for each in (difference, np.ones_like(difference), *shapes):
+        size = float(size_of(np.abs(each)[None])[0])
+        shape = each / size if size > 0 else np.ones_like(each)
+        errors = [size_of(np.abs(size * shape + noise)) for size in sizes.tolist()]
         ordered = np.sort(errors, axis=1)
-        low, high = _quantile(ordered, (1 - confidence) / 2), _quantile(ordered, (1 + confidence) / 2)
-        limits += [float(np.interp(error, quantile, sizes)) for quantile in (high, low)]
+        low, high = quantile(ordered, (1 - confidence) / 2), quantile(ordered, (1 + confidence) / 2)
+        limits += [float(np.interp(error, each, sizes)) for each in (high, low)]
     return Interval(min(*limits, error), max(*limits, error))
 
 
-def _quantile(ordered: Floats, share: float) -> Floats:
+def quantile(ordered: Floats, share: float) -> Floats:
     """Quantile of each row, whose values are ordered, as by `numpy.quantile`, which loads `numpy.ma`."""
     part, before = math.modf(share * (ordered.shape[1] - 1))
     low, high = ordered[:, int(before)], ordered[:, int(before) + (part > 0)]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..pairing.skill_result import Skill
     from .familiar import FamiliarMetrics, PrecisionRecall
     from .groups_found import Groups
+    from .validation import Validation
 
 
 AxesOrder = Literal["reported", "nelson"]
@@ -366,6 +367,13 @@ class Assessment(JsonResult):
         # Of two classes the line is that of the verdict, and of clusters that of the rows, where they are at hand.
         line = self.diagnosis.line if self.n_classes == 2 or self.clustered else None
         return familiar_metrics(self.source.tally, self.source.sampling.confidence, line)
+
+    @cached_property
+    def validation(self) -> Validation:
+        """What medicine reports of a validated risk score, two classes only: O/E, ICI, scaled Brier, in a paragraph."""
+        from .validation import validation_of
+
+        return validation_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything but the surprises, which go by row numbers, as plain values under the attributes' names."""

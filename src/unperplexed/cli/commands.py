@@ -23,6 +23,7 @@ from ..report.document import Block, Document, Prose, Table
 from ..report.result import Naming
 from ..tally.tally import Predictions, Tally
 from .input import Input, of_numbers
+from .meaning import as_number, pair
 from .options import first_given
 from .outputs import Outputs, called, sayer
 
@@ -38,11 +39,13 @@ Found = tuple[Sequence[Block], Any]
 class Section(NamedTuple):
     """A section: what it has of an assessment, given the value of its setting, and what rows are counted for it."""
 
-    of: Callable[[Assessment, Any], Found]
+    of: Callable[[Any, Any], Found]
     setting: str = ""
     read: Callable[[str], Any] = str
     default: Any = None
     parts: Sequence[str] = ()
+    together: bool = False
+    """Whether it is of a breakdown as a whole, and not of each group."""
 
 
 class Sections:
@@ -63,39 +66,43 @@ class Sections:
         """Orders of the risk profile, where they are named."""
         return self._settings.get("profile")
 
-    def _of(self, a: Assessment) -> dict[str, Found]:
-        """Make each section of an assessment, once for text and JSON."""
-        if id(a) not in self._made:
-            self._made[id(a)] = {name: SECTIONS[name].of(a, value) for name, value in self._settings.items()}
-        return self._made[id(a)]
+    def _of(self, found: Any, inside: bool = False) -> dict[str, Found]:
+        """Make each section of an assessment or a breakdown, or of a group inside of one, once for text and JSON."""
+        if id(found) not in self._made:
+            self._made[id(found)] = {
+                name: SECTIONS[name].of(found if SECTIONS[name].together else _all_rows(found), value)
+                for name, value in self._settings.items()
+                if not (inside and SECTIONS[name].together)
+            }
+        return self._made[id(found)]
 
     def added(self, document: Document, found: Assessment | Breakdown) -> Document:
         """Add the sections to what text shows: those of all rows, then those of each group under its name."""
         groups = _groups(found) if self._settings else ()
-        blocks = self._blocks(_all_rows(found), "All rows:" if groups else "")
+        blocks = self._blocks(self._of(found), "All rows:" if groups else "")
         for group in groups:
             named = zip(found.by, group.key, strict=True)  # type: ignore[union-attr]
-            blocks += self._blocks(group.assessment, f"{', '.join(f'{name} {value}' for name, value in named)}:")
+            blocks += self._blocks(
+                self._of(group.assessment, inside=True), f"{', '.join(f'{name} {value}' for name, value in named)}:"
+            )
         if self._settings and not getattr(found, "diagnosed", True):
             blocks.append(Prose("With so many groups, sections are those of all rows.", quiet=True))
         return replace(document, summary=[*document.summary, *blocks])
 
-    def _blocks(self, a: Assessment, head: str) -> list[Block]:
-        found = [block for blocks, _ in self._of(a).values() for block in blocks]
+    def _blocks(self, made: dict[str, Found], head: str) -> list[Block]:
+        found = [block for blocks, _ in made.values() for block in blocks]
         return [Prose(head), *found] if head and found else found
 
     def json(self, found: Assessment | Breakdown) -> str:
         """Give a result as JSON, with the sections under "shown"."""
         plain = found.to_dict()
         if self._settings:
-            plain["shown"] = self._values(_all_rows(found))
+            plain["shown"] = {name: value for name, (_, value) in self._of(found).items()}
             groups = _groups(found)
             for group, named in zip(groups, plain["groups"] if groups else (), strict=True):
-                named["shown"] = self._values(group.assessment)
+                made = self._of(group.assessment, inside=True)
+                named["shown"] = {name: value for name, (_, value) in made.items()}
         return result_json(plain)
-
-    def _values(self, a: Assessment) -> dict[str, Any]:
-        return {name: value for name, (_, value) in self._of(a).items()}
 
 
 def _all_rows(found: Any) -> Assessment:
@@ -200,6 +207,15 @@ def _whole(table: Table) -> Table:
     return replace(table, brief=table.n_rows)
 
 
+def _tripod(found: Any, _: None) -> Found:
+    from ..describe.calibration import tables_of, tripod_text
+
+    if _all_rows(found).bias is None:
+        return [Prose("Not shown: tripod takes forecasts of two classes.")], None
+    v = found.validation
+    return [Prose(tripod_text(v)), *tables_of(v)], plain_values(v)
+
+
 SECTIONS = {
     "averages": Section(_averages),
     "profile": Section(_profile, "orders", lambda text: [*map(float, text.split(","))]),
@@ -209,6 +225,7 @@ SECTIONS = {
     "precision-recall": Section(_precision),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),
+    "tripod": Section(_tripod, parts=("classes",), together=True),
 }
 """The sections by name. The names stand in the help, and so does the default of bins, which is that of the library."""
 
@@ -299,6 +316,20 @@ def _tally_of_classes(a: argparse.Namespace, rows: Input, without: list[str]) ->
     rows.say("no column of outcomes (--truth): predictions alone are counted, for monitor --drift")
     alone = replace(rows, selection=replace(rows.selection, outcomes=False))
     return Predictions(alone.tally(["classes"], diagnosed=0))
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Say how many rows a study needs."""
+    from ..assessment.plan import WIDTHS
+    from ..assessment.plan import plan as planned
+
+    a = arguments
+    widths = dict(pair("--precision", text, [*WIDTHS]) for text in a.precision)
+    a.precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
+    names = "rate", "auc", "bias", "slope", "precision", "thresholds", "power", "design_effect"
+    found = planned(**{name: getattr(a, name) for name in names})
+    outputs = Outputs(a)
+    outputs.write(found.to_json, partial(outputs.text, found), {})
 
 
 def explain(arguments: argparse.Namespace) -> None:

@@ -37,7 +37,9 @@ def decide(arguments: argparse.Namespace) -> None:
         counted, costs = _rows(replace(rows, selection=replace(rows.selection, keys=keys)), a.costs, a.period)
         columns = {MODEL: counted}
         beside, warnings = recalibrated_beside(True, columns, seed=a.seed)
-        curve = partial(curve_of, columns, beside, checked_thresholds(None), a.confidence, warnings)
+        at = checked_thresholds(a.thresholds or None)
+        at = np.linspace(at[0], at[-1], 51) if len(a.thresholds) == 2 else at
+        curve = partial(curve_of, columns, beside, at, a.confidence, warnings)
         found: DecisionCurve | Decision
         if costs is not None:
             found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, a.capacity)

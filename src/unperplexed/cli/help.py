@@ -217,9 +217,21 @@ USAGE = {
     "decide": Usage(
         [f"{_READ} [options]"],
         "Choose the threshold of least expected cost, and see what decisions there cost.",
-        ["decide fraud.csv --truth y --prob p --costs fp=1 fn=9", "decide f.csv --truth y --prob p --capacity 100:day"],
-        "--truth --prob --costs --capacity --where --clusters --plot --report --json",
+        [
+            "decide fraud.csv --truth y --prob p --costs fp=1 fn=9",
+            "decide f.csv --truth y --prob p --capacity 100:day",
+            "decide cohort.csv --truth died --prob p --thresholds 0.05 0.3",
+        ],
+        "--truth --prob --costs --capacity --thresholds --where --clusters --plot --report --json",
         "recalibrate, assess",
+    ),
+    "plan": Usage(
+        ["--rate P --bias SIZE", "--rate P --auc AUC --precision METRIC=WIDTH ..."],
+        "Sample size of a validation: how many rows you need for intervals of a width (Riley et al. 2021: O/E,"
+        " calibration slope, c-statistic, net benefit), or to see a bias or a wrong slope.",
+        ["plan --rate 0.1 --bias 0.02", "plan --rate 0.1 --auc 0.75 --precision oe=0.2 slope=0.3"],
+        "--rate --auc --bias --slope --precision --thresholds --power --design-effect --json",
+        "assess, decide",
     ),
     "check": Usage(
         [f"{_READ} --require TEXT", "candidate.tally --earlier released.tally"],
@@ -285,7 +297,7 @@ USAGE = {
 HEADINGS = {
     "how good are they, and what is wrong?": ("assess", "compare", "skill", "where", "lm"),
     "better forecasts": ("recalibrate", "pool"),
-    "decisions": ("decide",),
+    "decisions": ("decide", "plan"),
     "jobs": ("check", "monitor", "tally"),
     "learn": ("explain", "demo"),
 }

@@ -47,6 +47,14 @@ def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
     return key, value
 
 
+def as_number(flag: str, text: str) -> float:
+    """Read a number that a flag has."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag}: expected a number, got {text!r}.") from None
+
+
 def _number_or_column(text: str) -> float | str:
     try:
         return float(text)

@@ -323,8 +323,9 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
     add = About("question", command)
     text = (
-        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises; with"
-        f" settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises, tripod (a"
+        " paragraph for a paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital: random effects); with settings:"
+        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
@@ -348,7 +349,7 @@ def add_shown(command: argparse.ArgumentParser) -> None:
 def add_metric(command: argparse.ArgumentParser) -> None:
     """Add further scoring rules."""
     text = (
-        "further scoring rules: ranked_probability_score, power_score(R), generalized_surprisal(R),"
+        "further scoring rules: half_brier_score, ranked_probability_score, power_score(R), generalized_surprisal(R),"
         " penalized_brier_score, penalized_log_loss, spherical_score; of distributions crps, plain_crps, log1p_crps,"
         " quantile_loss(LEVEL), interval_score(COVERAGE)"
     )

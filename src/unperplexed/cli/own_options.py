@@ -68,6 +68,8 @@ def add_decide(command: argparse.ArgumentParser) -> None:
     About("question", command).many("--costs", "fp=COST fn=COST", text)
     text = "act on the K most probable rows, in each period (100:day): precision and recall at k"
     About("question", command)("--capacity", metavar="K[:COLUMN]", text=text)
+    text = "thresholds of the decision curve: LOW HIGH of a range, or three or more"
+    About("question", command).many("--thresholds", "P", text, type=float)
     options.add_clusters(command)
     options.add_confidence(command)
     options.add_seed(command, " of the folds")
@@ -149,6 +151,25 @@ def add_monitor(command: argparse.ArgumentParser) -> None:
     text = "put periods of FILE in their places in the history: a missed day, or one counted anew with late outcomes"
     About("work", command).switch("--rebuild", text)
     options.add_outputs(command, "write all results as JSON, or as .jsonl a line for each period; '-' prints them")
+
+
+def add_plan(command: argparse.ArgumentParser) -> None:
+    """Add what is expected, and what is to be known."""
+    # The names are those of plan(), and so are the defaults; a test compares them.
+    add = About("question", command)
+    add("--rate", type=float, required=True, metavar="P", text="expected frequency of the positive class")
+    text = "expected area under the ROC curve (c-statistic); slope, AUC and net benefit need it"
+    add("--auc", type=float, metavar="AUC", text=text)
+    text = "see a difference between mean prediction and frequency, such as 0.02 for 2 points"
+    add("--bias", type=float, metavar="SIZE", text=text)
+    add("--slope", type=float, metavar="SLOPE", text="tell this calibration slope from 1, such as 0.8")
+    text = "widths of 95%% intervals: oe=0.2 slope=0.2 auc=0.1 net_benefit=0.2 (default, unless an error is named)"
+    add.many("--precision", "METRIC=WIDTH", text)
+    add.many("--thresholds", "P", "thresholds of the net benefit", type=float)
+    add.number("--power", "P", "probability of seeing the bias and the slope (default: 0.8)", 0.8)
+    text = "factor for rows that depend on one another: rows divided by effective rows (default: 1)"
+    add.number("--design-effect", "FACTOR", text, 1.0)
+    options.add_json(command)
 
 
 def add_pool(command: argparse.ArgumentParser) -> None:

@@ -182,6 +182,7 @@ _COMMANDS: dict[str, tuple[str, Adding]] = {
     ),
     "pool": ("combine several forecasters into one, or apply such a pool", own_options.add_pool),
     "decide": ("a threshold from costs, and what decisions there cost", own_options.add_decide),
+    "plan": ("how many rows a study needs", own_options.add_plan),
     "lm": ("logs of language models: perplexity, questions, stated confidence", own_options.add_lm),
     "check": ("a gate: exit code 1 if a requirement is not met", own_options.add_check),
     "monitor": ("an alarm when calibration broke, and since when", own_options.add_monitor),

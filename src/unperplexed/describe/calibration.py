@@ -1,16 +1,18 @@
-"""Calibration errors, score decompositions and calibration tests as documents."""
+"""Calibration errors, score decompositions, calibration tests and validations as documents."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from .._lib.formatting import p_value_text, rule_text
+from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, rule_text, short_name, short_names
+from ..assessment.validation import POOLED, SPAN, Validation
 from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
-from ..report.document import Block, Column, Document, Prose, Table
-from ..report.numbers import MINUS, number, rounded, share
+from ..report.document import Block, Column, Document, Prose, Table, listed
+from ..report.numbers import MINUS, count, number, rounded, share
 from ..report.result import Naming, document
+from ..report.tables import aside, ci, estimates
 from ..tally.tables import Cells
 from ..tally.tally import Tally, View
 
@@ -151,3 +153,62 @@ def test_document(test: CalibrationTest, naming: Naming, *, brief: bool) -> Docu
 
 _LEVEL = 0.05
 """Significance level of the test."""
+
+
+@document.register(Validation)
+def validation_document(v: Validation, naming: Naming, *, brief: bool) -> Document:
+    """Describe what medicine reports of a validated risk score."""
+    found = ", ".join(f"{_SHORT[name]} {number(v.metrics[name].value)}" for name in POOLED)
+    return Document("Validation", headline=capital(found), lead=tripod_text(v), calm=True, summary=tables_of(v))
+
+
+def tables_of(v: Validation) -> list[Block]:
+    """Give the metrics, and those of clusters with their means by random effects."""
+    level, found = confidence_interval(v.confidence), [v.metrics[name] for name in _METRICS]
+    values = estimates("value", ((each.value, each.interval) for each in found))
+    metrics = Table.of("", Column("metric", [*_METRICS.values()]), values, brief=len(found), notes=level)
+    if not v.by:
+        return [metrics]
+
+    def column(name: str) -> Column:
+        known, pooled = [each[name] for each in v.clusters.values()], v.pooled[name]
+        rows = [*((each.value, each.interval) for each in known), (pooled.mean, pooled.interval)]
+        return estimates(_SHORT[name], [*rows, (math.nan, pooled.prediction)])
+
+    names = Column("group", [*short_names(v.clusters, 28), "mean of them", "a new group"])
+    caption = f"Groups by {', '.join(v.by)}, their mean by random effects, and a prediction interval."
+    return [metrics, Table.of(caption, names, *map(column, POOLED), notes=level)]
+
+
+_METRICS = {
+    "oe": "ratio of observed to expected events (O/E)",
+    "intercept": "calibration in the large",
+    "slope": "calibration slope",
+    "ici": "integrated calibration index (ICI)",
+    "e50": "median error of predictions (E50)",
+    "e90": "90th percentile of this error (E90)",
+    "auc": "c-statistic (AUC)",
+    "brier": "Brier score",
+    "scaled_brier": "scaled Brier score (IPA)",
+}
+_SHORT = dict(zip(POOLED, ("O/E", "slope", "in the large"), strict=True))
+
+
+def tripod_text(v: Validation) -> str:
+    """Say in a paragraph what a paper reports of a validation, as TRIPOD asks (Collins et al. 2015)."""
+    level = confidence_interval(v.confidence)
+    known = [(name, v.metrics[key].value, aside(ci(level, v.metrics[key].interval))) for key, name in _METRICS.items()]
+    metrics = listed([f"the {name} {number(value)}{limits}" for name, value, limits in known], "and")
+    dependent = "" if v.n_clusters is None else f", worth {v.n_clusters:,.3g} independent clusters"
+    text = (
+        f"The predicted risks of {short_name(v.label)!r} were validated in {v.n_rows:,} rows{dependent}, with"
+        f" {count(v.events)} events ({share(v.bias.frequency)}); the mean predicted risk was"
+        f" {share(v.bias.mean_reported)}. {capital(metrics.replace(' (O/E) ', ' (O/E) was ', 1))}. The ICI is by loess"
+        f" with span {SPAN}."
+    )
+    groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
+    for name, each in v.pooled.items():
+        limits = aside(ci(level, each.interval), ci("prediction interval", each.prediction))
+        text += f" By random effects over {each.n_clusters} of {groups}, the mean of the {_METRICS[name]} was"
+        text += f" {number(each.mean)}{limits}."
+    return text

@@ -16,7 +16,7 @@ from .._lib.formatting import (
     short_names,
 )
 from ..comparison.result import Comparison, Difference, Forecaster, PairDifferences, PairedComparison
-from ..forecasts.group_keys import key_text
+from ..forecasts.group_keys import key_texts
 from ..report.document import LONGEST_NAME, Column, Table
 from ..report.numbers import MINUS, count, estimate, number, share
 from ..report.tables import aside, estimates, noted
@@ -117,7 +117,7 @@ def group_differences_table(c: Comparison, rule: str) -> Table:
     what = "left − right" if several else pair_name(c.pairs[0])
     return Table.of(
         f"Differences in {rule_at_floor(rule, c.scored_floor)} by group ({what}), adjusted for {len(found):,} tests.",
-        Column(", ".join(map(printable, c.by)), short_names((key_text(group.key) for group, _ in found), LONGEST_NAME)),
+        Column(", ".join(map(printable, c.by)), key_texts((group.key for group, _ in found), LONGEST_NAME, c.by)),
         *([pairs] if several else []),
         Column("rows", [count(group.n_rows) for group, _ in found]),
         _estimates(differences),

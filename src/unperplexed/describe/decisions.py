@@ -1,4 +1,4 @@
-"""A Decision as a document: from which probability on to act, what that costs, and the confusion matrix there."""
+"""Decisions, decision curves and plans as documents: when to act and what that costs, and how many rows it takes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .._lib.typing import Bools, Floats
 from ..assessment.counted_rows import RECALIBRATED
 from ..assessment.decision_curve import MODEL, DecisionCurve, MeanCost, NetBenefit, Share
 from ..assessment.decisions import Decision, conclusion
+from ..assessment.plan import Plan
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
 from ..report.document import Action, Code, Column, Document, Prose, Section, Table
@@ -240,20 +241,21 @@ def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
     here = everything >= floor
     lines = []
     for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
-        ends = [getattr(rule, end) if at < _MOST_BANDS else None for end in (low, high)]
-        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
+        band = rule.band(getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
+        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, *band, label=name))
     if here.any():
         lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
+    axis = f"Threshold probability of '{short_name(str(c.labels[1]))}'"
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
     title = "Standardized net benefit" if standardized else "Net benefit"
     return Chart(
         title=title,
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
         label=f"{title} over thresholds. {spoken}",
-        x=percent_axis(f"Threshold probability of '{short_name(str(c.labels[1]))}'"),
+        x=percent_axis(axis) if c.drawn == (0, 1) else value_axis(*c.drawn, axis, lambda t, _: f"{100 * t:.3g}%"),
         y=value_axis(floor, top if top > 0 else 0.1, f"{title}. Larger is better"),
         lines=lines,
-        references=(Reference((0.0, 1.0), (0.0, 0.0)),),
+        references=(Reference(c.drawn, (0.0, 0.0)),),
     )
 
 
@@ -261,3 +263,18 @@ _PLAIN = ("net_benefit", "low", "high")
 _STANDARDIZED = ("standardized", "standardized_low", "standardized_high")
 
 drawn_as(DecisionCurve, benefits_chart)
+
+
+@document.register(Plan)
+def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
+    """Describe how many rows a study needs."""
+    known = "all predictions alike" if p.auc is None else f"AUC {p.auc:.4g}"
+    questions, rows = Column("question", [*p.needs], words=True), Column("rows", [count(n) for n in p.needs.values()])
+    return Document(
+        title="Plan",
+        headline=f"You need {number_of(p.rows, 'row')}, with about {p.rows * p.rate:,.0f} events among them",
+        lead=f"Expected: frequency {p.rate:.4g}, {known}, calibrated predictions, design effect {p.design_effect:.4g}."
+        " Intervals are 95% CI; errors are tested at the level of 5%.",
+        calm=True,
+        summary=[Table.of("", questions, rows, brief=len(p.needs))],
+    )

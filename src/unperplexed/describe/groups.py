@@ -49,11 +49,15 @@ from .tally import notes_lines
 @document.register(Breakdown)
 def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document:
     """Describe all rows, and their groups."""
-    groups, one_map = _miscalibrated(b), _map_of_groups(b)
+    groups, commands = _miscalibrated(b), b.whole.source.commands
+    how = " (recalibrate --by; GroupRecalibrator in Python)" if commands.of_groups(b.by) else ""
+    one_map = f"Fit a map for each group{how}: one map for all rows would fit noise."
+    keys = [group.key for group in b.groups]
+    remedies = remedy_blocks(b.remedies, b.by, keys, commands, b.whole.n_rows) if len(b) <= REMEDIED else ()
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
     terms, grid = ["groups"] if groups else [], two_way(b)
     skill = [] if b.skill is None else skill_blocks(b.skill)
-    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_remedies(b)]
+    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *remedies]
     if brief:
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
@@ -77,7 +81,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     if len(b) > 1:
         curves = [
             small_chart(group.assessment, name)
-            for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES]), strict=True)
+            for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES], b.by), strict=True)
         ]
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
         sections += [
@@ -98,7 +102,7 @@ def groups_table(b: Breakdown) -> Table:
     def of_cost(heading: str, value: Callable[[CostShare], str], all_rows: str = "", **more: Any) -> Column:
         return each(heading, lambda group: value(costs[group.key]) if group.key in costs else all_rows, **more)
 
-    names = [ALL_ROWS, *_names(b.groups, LONGEST_NAME)], ["few rows" if group.small else "" for group in of]
+    names = [ALL_ROWS, *_names(b.groups, b.by, LONGEST_NAME)], ["few rows" if group.small else "" for group in of]
     diagnosed = [
         each("cost in nats", lambda group: small(group.cost), meaning="What the errors found cost, nats a row."
              " Smaller is better."),
@@ -194,8 +198,8 @@ def _between_groups(b: Breakdown) -> list[Block]:
     return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
-def _names(groups: Sequence[GroupAssessment], most: int = 28) -> list[str]:
-    return key_texts((group.key for group in groups), most)
+def _names(groups: Sequence[GroupAssessment], by: Sequence[str], most: int = 28) -> list[str]:
+    return key_texts((group.key for group in groups), most, by)
 
 
 def _miscalibrated(b: Breakdown) -> str:
@@ -205,23 +209,11 @@ def _miscalibrated(b: Breakdown) -> str:
     return f"{found:,} of {number_of(len(b), 'group')} by {by} {'is' if found == 1 else 'are'}" if found else ""
 
 
-def _map_of_groups(b: Breakdown) -> str:
-    """Say how the errors of groups are mended."""
-    how = " (recalibrate --by; GroupRecalibrator in Python)" if b.whole.source.commands.of_groups(b.by) else ""
-    return f"Fit a map for each group{how}: one map for all rows would fit noise."
-
-
-def _remedies(b: Breakdown) -> Iterator[Block]:
-    if len(b) <= REMEDIED:
-        keys = [group.key for group in b.groups]
-        yield from remedy_blocks(b.remedies, b.by, keys, b.whole.source.commands, b.whole.n_rows)
-
-
 def groups_chart(b: Breakdown) -> Chart:
     """Geometric accuracy of each group with a 95% confidence interval, the first groups on top."""
     shown = b.groups[:MOST_DRAWN]
     rows = []
-    for name, group in zip(_names(shown), shown, strict=True):
+    for name, group in zip(_names(shown, b.by), shown, strict=True):
         value, half = group.geometric_accuracy, _REACH * group.standard_error
         interval = (value - half, value + half)
         known = f"{number(value)} in {count(group.n_rows)} rows{aside(ci('95% CI', interval))}"
@@ -282,7 +274,7 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     if kind == "findings":
         return draw_alone(findings_chart(b), figure)
     shown = []
-    for group, name in zip(b.groups[:most], _names(b.groups[:most]), strict=True):
+    for group, name in zip(b.groups[:most], _names(b.groups[:most], b.by), strict=True):
         a = group.assessment
         chart = reliability_chart(Event(a), after_remedy=False)
         shown.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
@@ -376,7 +368,7 @@ def findings_chart(b: Breakdown) -> Chart:
     most = float(costs.max(initial=0)) or 1.0
     strength = np.array([sign_of(each) for each in cells.values()]) * np.maximum(costs / most, LEAST)
     places = np.array([*cells], dtype=np.float64).reshape(-1, 2)
-    names = key_texts(group.key for group in groups)
+    names = _names(groups, b.by)
     texts = [f"{names[row]}: {', '.join(f.words for f in each)}" for (row, _), each in cells.items()]
     miscalibrated = len({row for row, _ in found})
     shown = [number(cost) if cost > 0 else "found" for cost in costs.tolist()]
@@ -452,10 +444,10 @@ def two_way_table(t: TwoWay) -> Table:
     return Table.of(
         f"Cost of miscalibration in nats by {down} (rows) and {across} (columns). *: evidence of miscalibration,"
         f" Holm-adjusted for {number_of(len(t.breakdown), 'group')}.",
-        Column(down, _value_names(t.rows)),
+        Column(down, _value_names(t.rows, down)),
         *(
             Column(name, [cell(row, column) for row in t.rows])
-            for name, column in zip(_value_names(t.columns), t.columns, strict=True)
+            for name, column in zip(_value_names(t.columns, across), t.columns, strict=True)
         ),
     )
 
@@ -478,13 +470,13 @@ def two_way_chart(t: TwoWay) -> Chart:
         shown.append(number(group.cost, 2) if found and len(t.columns) <= _MOST_IN_TEXT else "" if found else "·")
         words = short_verdict(a.diagnosis) if found else "no evidence of miscalibration"
         cost = f", cost {number(group.cost)} nats" if math.isfinite(group.cost) else ""
-        texts.append(f"{key_text(group.key)}: {words}{cost}, {count(a.n_rows)} rows")
+        texts.append(f"{key_text(group.key, t.names)}: {words}{cost}, {count(a.n_rows)} rows")
     at = np.array(places, dtype=np.float64)
     some = sum(map(t.found, t.cells.values()))
     return heat_map(
         Cells(at[:, 0], at[:, 1], np.array(strength), shown, texts, scale=SCALE if some else ()),
-        _value_names(t.rows),
-        _value_names(t.columns),
+        _value_names(t.rows, down),
+        _value_names(t.columns, across),
         title=f"Evidence of miscalibration in {some:,} of {number_of(len(t.cells), 'group')}",
         subtitle=f"Cost in nats a row by {down} and {across}; dot: no evidence, Holm-adjusted for the number of groups",
         label=f"Cost of miscalibration by {down} and {across}. {'; '.join(texts)}",
@@ -492,5 +484,5 @@ def two_way_chart(t: TwoWay) -> Chart:
     )
 
 
-def _value_names(values: Sequence[Value]) -> list[str]:
-    return key_texts(((value,) for value in values), 20)
+def _value_names(values: Sequence[Value], column: str) -> list[str]:
+    return key_texts(((value,) for value in values), 20, (column,))

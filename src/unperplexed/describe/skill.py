@@ -21,7 +21,7 @@ from ..pairing.dependence import dependent_text
 from ..pairing.distribution_skill import ScoreSkill
 from ..pairing.skill_result import GroupSkill, Skill, SkillScore, adjusts_groups, conclusion_about, infinite, level_of
 from ..report.chart import Chart, Role
-from ..report.charts import Row, forest
+from ..report.charts import CUT, Row, forest
 from ..report.document import LONGEST_NAME, Block, Column, Document, Prose, Section, Table
 from ..report.numbers import amount, count, number, share
 from ..report.result import Naming, document, drawn_as
@@ -56,7 +56,7 @@ def _names(s: Skill) -> list[tuple[str, GroupSkill, str]]:
     return [
         (f"{where}: {short_name(name)}" if several else where, group, name)
         for group in (s.whole, *s.groups)
-        for where in ["all rows" if not group.key else short_name(key_text(group.key))]
+        for where in ["all rows" if not group.key else short_name(key_text(group.key, s.by))]
         for name in group.scores
     ]
 
@@ -167,16 +167,22 @@ def skill_chart(s: Skill, rule: str = LOG_LOSS) -> Chart | None:
         text = f"{name}: {number(each.skill)}{aside(ci('CI', each.interval))}"
         rows.append(Row(short, each.skill, each.interval, text, _role(s, each, forecaster)))
     by = rule_at_floor(rule, s.scored_floor)
+    cut = f";{CUT}: goes on below −1" * any(min(each.value, each.interval[0]) < _LEAST for each in rows)
     grey = "; grey: not significant, p-values adjusted" if any(each.role == "other" for each in rows) else ""
     return forest(
         rows,
         title=_title(s, rule),
-        subtitle=f"Skill score by {by}, with {level_of(s, groups=True)}; dashed: {s.reference}{grey}",
+        subtitle=f"Skill score by {by}, with {level_of(s, groups=True)}; dashed: {s.reference}{grey}{cut}",
         label="Skill score by group",
         axis="Skill score. Larger is better",
         at=0.0,
         within=[0.0],
+        least=_LEAST,
     )
+
+
+_LEAST = -1.0
+"""The chart ends there, where a score is twice the reference's: one group far below would press all others together."""
 
 
 _COLOURS: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -192,7 +198,7 @@ def _role(s: Skill, each: SkillScore, name: str) -> Role:
 
 def _line_name(s: Skill, group: GroupSkill, text: str) -> str:
     """Name a line; a number alone says nothing without its column."""
-    bare = len(group.key) == 1 and isinstance(group.key[0], int | float)
+    bare = len(group.key) == 1 and text == str(group.key[0]) and isinstance(group.key[0], int | float)
     return f"{s.by[0]} {text}" if bare else text
 
 

@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -180,20 +181,22 @@ def _natural(value: Value) -> Any:
 ALL_ROWS, _MISSING = "all rows", "(missing)"
 
 
-def key_text(key: Key) -> str:
-    """Name a group in one line."""
-    return ", ".join(map(_value_text, key))
+def key_text(key: Key, by: Sequence[str] = ()) -> str:
+    """Name a group in one line; ``by`` names the columns, of which one made as "date:month" has the months' names."""
+    return ", ".join(map(_value_text, key, by or [""] * len(key)))
 
 
-def key_texts(keys: Iterable[Key], most: int = 28) -> list[str]:
+def key_texts(keys: Iterable[Key], most: int = 28, by: Sequence[str] = ()) -> list[str]:
     """Name groups in short lines, each another one."""
-    return short_names(map(key_text, keys), most)
+    return short_names((key_text(key, by) for key in keys), most)
 
 
-def _value_text(value: Value) -> str:
+def _value_text(value: Value, column: str = "") -> str:
     """Give a value as it is; quoted where it has spaces at its ends, or reads like a word of the table's own."""
     if value is None:
         return _MISSING
+    if column.endswith(":month") and value in range(1, 13):
+        return f"{date(2000, int(value), 1):%B}"
     text = printable(str(value))
     return f'"{text}"' if text != text.strip() or text in (ALL_ROWS, _MISSING) else text
 

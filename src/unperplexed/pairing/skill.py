@@ -366,16 +366,28 @@ def _reference_text(settings: SkillSettings, pairing: Pairing) -> str:
 
 
 def _undefined(groups: Sequence[GroupSkill]) -> Iterator[str]:
-    """Say where the reference is perfect, so that no skill is possible."""
-    name = next(iter(groups[0].scores))
-    for rule in groups[0].scores[name]:
-        some = [group for group in groups if group.scores[name][rule].reference_score == 0]
-        if some:
-            where = "all rows" if not some[0].key else number_of(sum(1 for group in some if group.key), "group")
+    """Say where the reference is perfect, so that no skill is possible, and where it may be, so that any is."""
+    name, by_rule = next(iter(groups[0].scores.items()))
+    unlimited: dict[Key, None] = {}
+    for rule in by_rule:
+        found = [(group.key, group.scores[name][rule]) for group in groups]
+        perfect = [key for key, each in found if each.reference_score == 0]
+        if perfect:
             yield (
-                f"the reference's {rule_text(rule)} is 0 in {where}, such as where only one class is observed: the"
-                " skill score is undefined there"
+                f"the reference's {rule_text(rule)} is 0 in {_where(perfect)}, such as where only one class is"
+                " observed: the skill score is undefined there"
             )
+        some = [(key, each.interval.low) for key, each in found if math.isfinite(each.skill + each.p_value)]
+        unlimited |= dict.fromkeys(key for key, low in some if math.isnan(low))
+    if unlimited:
+        yield (
+            f"no interval of the skill in {_where([*unlimited])}: the reference's mean score rests on few rows and may"
+            " be near 0 there, so that the skill may be as low as you like; the p-value holds. Join such groups"
+        )
+
+
+def _where(keys: Sequence[Key]) -> str:
+    return "all rows" if keys[0] == () else number_of(len(keys), "group")
 
 
 def _few_units(dependence: Dependence, groups: Sequence[tuple[Key, Ints]], n_rows: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,10 @@ class Row(NamedTuple):
     role: Role = "observed"
 
 
+CUT = " \u2190"
+"""Marks a row that goes on beyond the end of the axis."""
+
+
 def forest(
     rows: Sequence[Row],
     *,
@@ -31,6 +36,7 @@ def forest(
     axis: str,
     at: float | None = None,
     within: Sequence[float] = (),
+    least: float = -math.inf,
 ) -> Chart:
     """Make a forest: a point with its interval for each of some rows, the first on top.
 
@@ -48,6 +54,8 @@ def forest(
         Value of a dashed line.
     within : sequence of float, optional
         Values that the axis includes.
+    least : float, default -inf
+        The axis is cut there; rows that go on beyond it have a mark behind their names.
 
     Returns
     -------
@@ -56,8 +64,11 @@ def forest(
     values, low, high = (
         np.array(column) for column in zip(*((each.value, *each.interval) for each in rows), strict=True)
     )
+    beyond = np.fmin(values, low) < least
+    values, low, high = (np.where(each < least, least, each) for each in (values, low, high))
     shown = np.concatenate([values, low, high, within])
     shown = shown[np.isfinite(shown)]
+    names = [each.name + CUT * cut for each, cut in zip(rows, beyond.tolist(), strict=True)]
     places = np.arange(len(rows), 0, -1).astype(np.float64)
     texts = [each.text for each in rows if each.text]
     points = []
@@ -71,7 +82,7 @@ def forest(
         subtitle=subtitle,
         label=f"{label}. {'; '.join(texts)}" if texts else label,
         x=value_axis(float(shown.min()), float(shown.max()), axis),
-        y=Axis(*ends, [*zip(places.tolist(), (each.name for each in rows), strict=True)]),
+        y=Axis(*ends, [*zip(places.tolist(), names, strict=True)]),
         points=points,
         references=() if at is None else (Reference((at, at), ends),),
         shape="forest",

@@ -24,12 +24,14 @@ from ..assessment.group_figures import GroupAssessment as GroupAssessment
 from ..assessment.group_figures import ShrunkenAccuracy as ShrunkenAccuracy
 from ..assessment.groups_found import Groups as Groups
 from ..assessment.intervals import Uncertainty as Uncertainty
+from ..assessment.plan import Plan as Plan
 from ..assessment.remedy import AfterRemedy as AfterRemedy
 from ..assessment.remedy import Remedy as Remedy
 from ..assessment.result import Assessment as Assessment
 from ..assessment.risk_profile import DivergenceProfile as DivergenceProfile
 from ..assessment.risk_profile import MeasuredProfile as MeasuredProfile
 from ..assessment.risk_profile import RiskProfile as RiskProfile
+from ..assessment.validation import Validation as Validation
 from ..calibration.dependence import Dependence as Dependence
 from ..calibration.dependence_search import DependenceSearch as DependenceSearch
 from ..calibration.diagnosis.result import Diagnosis as Diagnosis

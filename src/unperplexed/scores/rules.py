@@ -93,6 +93,13 @@ def brier_penalty(n_classes: int) -> float:
     return (n_classes - 1) / n_classes
 
 
+def half_brier_score(rows: Primitives, xp: Any) -> Array:
+    """Return the Brier score of two classes as one term, (p - y)^2: half of `brier_score`; smaller is better."""
+    if rows.n_classes != 2:
+        raise InputError("metrics (--metric): 'half_brier_score' is of two classes; take brier_score.")
+    return brier_score(rows, xp) / 2
+
+
 def log_penalty(n_classes: int) -> float:
     """Return what a wrong top class adds to the log loss: as much as a uniform forecast has."""
     return math.log(n_classes)
@@ -208,6 +215,8 @@ LOG_LOSS, BRIER_SCORE = "log_loss", "brier_score"
 
 _RANKED = Score("ranked_probability_score", ranked_probability_score, note="for ordered classes")
 
+_HALF = _of_primitives(half_brier_score, note="two classes, of the event alone")
+
 _PARAMETRIC: Mapping[str, Callable[[float, str], Score]] = {
     "generalized_surprisal": lambda r, name: Score(
         name, partial(generalized_surprisal, r=r), proper=r == 0, note="proper only of order 0", surprisal=True
@@ -235,7 +244,7 @@ def score_named(name: str) -> Score:
     Parameters
     ----------
     name : str
-        A name in `SCORES`, ``"ranked_probability_score"``, ``"power_score(r)"`` or
+        A name in `SCORES`, ``"ranked_probability_score"``, ``"half_brier_score"``, ``"power_score(r)"`` or
         ``"generalized_surprisal(r)"`` with a number r above -1.
 
     Returns
@@ -256,7 +265,7 @@ def score_named(name: str) -> Score:
     >>> score_named("spherical_score").larger_is_better
     True
     """
-    plain = {**SCORES, _RANKED.name: _RANKED}
+    plain = {**SCORES, _RANKED.name: _RANKED, _HALF.name: _HALF}
     if isinstance(name, str) and name in plain:
         return plain[name]
     parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
