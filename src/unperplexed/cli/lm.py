@@ -34,7 +34,7 @@ def lm(arguments: argparse.Namespace) -> None:
 
 def _refuse_table(a: argparse.Namespace) -> None:
     """Refuse options of tables without grades, and several places in logs."""
-    for name in ("question", "by", "wrong", *(["answer"] if a.compare else [])):
+    for name in ("question", "by", "wrong", "separator", *(["answer"] if a.compare else [])):
         if getattr(a, name):
             raise InputError(f"--{name}: is for tables of graded answers; name the column of grades with --truth.")
     if len(a.stated) > 1:
@@ -61,6 +61,8 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
         wrong=a.wrong,
         scale=a.scale,
         words=words,
+        doubtful=a.invalid == "keep",
+        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
         remarks=remarks,
         say=sayer(a),
     )
@@ -103,7 +105,7 @@ def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
 
 
 def _missing(a: argparse.Namespace) -> Any:
-    return "leave-out" if a.invalid == "drop" else a.invalid
+    return {"drop": "leave-out", "keep": "refuse"}.get(a.invalid, a.invalid)
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
