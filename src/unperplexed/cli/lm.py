@@ -12,7 +12,7 @@ from typing import Any
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
-from ..language_models.reading import read_items
+from ..language_models.reading import SUFFIXES, read_items
 from .outputs import Outputs, sayer
 
 
@@ -21,7 +21,7 @@ def lm(arguments: argparse.Namespace) -> None:
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
     outputs = Outputs(a)
-    if a.truth:
+    if a.truth and not _is_file(a):
         found = _graded(a, files, Remarks())
     elif a.answer and not a.compare:
         _refuse_table(a)
@@ -30,6 +30,11 @@ def lm(arguments: argparse.Namespace) -> None:
         _refuse_table(a)
         found = _compared(a, files) if a.compare else _assessed(a, files, Remarks())
     outputs.write(found.to_json, found.__str__, outputs.page(found))
+
+
+def _is_file(a: argparse.Namespace) -> bool:
+    """Whether --truth names a file of right answers, and no column."""
+    return len(a.truth) == 1 and a.truth[0].endswith(SUFFIXES)
 
 
 def _refuse_table(a: argparse.Namespace) -> None:
@@ -62,7 +67,7 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
         scale=a.scale,
         words=words,
         doubtful=a.invalid == "keep",
-        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
+        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator or ""),
         remarks=remarks,
         say=sayer(a),
     )
@@ -84,7 +89,7 @@ def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
 
 def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
-    places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
+    places = {"stated": (a.stated or [""])[0], "answer": a.answer or "", "truth": (a.truth or [None])[0]}
     return read_items(files, form=a.format, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 

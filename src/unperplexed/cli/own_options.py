@@ -106,7 +106,10 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add.one_of("--invalid", ("refuse", "zero", "drop", "keep"), text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add.one_of("--events", ("each-option", "top-option"), text)
-    text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
+    text = (
+        "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table; or a"
+        " JSON file of the right options by custom_id, for answers of an API with top_logprobs"
+    )
     add.many("--truth", "COLUMN", text)
     text = "columns that name the question; answers to the same question are a cluster"
     add.many("--question", "COLUMN", text)

@@ -84,7 +84,7 @@ def read_answers(
     scale: float | None = None,
     words: Mapping[str, float] | None = None,
     doubtful: bool = False,
-    separator: str | None = None,
+    separator: str = "",
     remarks: Remarks | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> GradedAnswers:
@@ -190,7 +190,7 @@ def _known(values: Iterable[float | None]) -> float:
 
 
 def _table(
-    files: Sequence[str], names: Sequence[str], separator: str | None, say: Callable[[str], None]
+    files: Sequence[str], names: Sequence[str], separator: str, say: Callable[[str], None]
 ) -> pl.DataFrame:
     """Read the columns as texts; null for missing values."""
     parts = []
@@ -338,7 +338,8 @@ _AFTER = re.compile(
 )
 _BEFORE = re.compile(
     rf"{_NOUN}{_STATISTICS}{_TRUST}(?:[^?]{{0,90}}?{_JOINED})?{_HEDGE}$"
-    rf"|\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*(?:[:=(,–—-]|\bat\b){_HEDGE}$"
+    r"|\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*"
+    rf"(?:[:=(,–—-]|\bat\b){_HEDGE}$"
     r"|\bi(?:'d| would| will)? (?:give|put|rate|assign) (?:(?:it|this|that|my \w+|the answer) )?(?:an? |at )?$"
     rf"|\bi(?:'m| am) $|(?:^|,)\W*{_CHANCE}\s*[:=]\s*[~≈]?$"
 )
@@ -350,7 +351,7 @@ _OUTCOME = re.compile(
 _UNSURE_AFTER = re.compile(r"\W*(?:\w+ )?unsure|.*\b(?:i'm|i am|my answer is) (?:wrong|incorrect|mistaken)\b")
 _UNSURE_BEFORE = re.compile(r"\buncertainty\b[^,]*$")
 _OTHERS = re.compile(
-    r"(?:\b(?:he|she|they|you|had|who|was|were|are|been|felt)|\b(?:people|experts|respondents|doctors)) (?:[\w']+ ){0,3}$"
+    r"\b(?:he|she|they|you|had|who|was|were|are|been|felt|people|experts|respondents|doctors) (?:[\w']+ ){0,3}$"
 )
 _DENIED = re.compile(r"(?:\b(?:not|cannot|nobody|never|hard)\b|n't\b)[^,:(–—]*$")
 _SUPPOSED = re.compile(r"\b(?:would mean|must|need|if(?! i had)|am i)\b")

@@ -16,6 +16,18 @@ Record = dict[str, Any]
 
 
 @dataclass
+class RightAnswers:
+    """The options and the right answer of each question, by name, and what was found of them."""
+
+    options: dict[str, tuple[str, ...]]
+    right: dict[str, str]
+    asked: set[str] = field(default_factory=set)
+    """Names of the answers that were read."""
+    outside: list[float] = field(default_factory=list)
+    """Probability of each answer that is on none of its options."""
+
+
+@dataclass
 class Log:
     """The file that is read, and what is found in it."""
 
@@ -27,6 +39,8 @@ class Log:
     """Highest value of a stated confidence that is a bare number."""
     answer: str = ""
     """Where the answer itself is, such as ``answer`` or ``output.completion``; "" where it is not asked for."""
+    truth: RightAnswers | None = None
+    """Right answers, by which answers of a server are questions with options."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What a form keeps from one record to the next."""
 
