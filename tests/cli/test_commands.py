@@ -328,7 +328,7 @@ PACKED["--method"] = ("order", "power", "map", "equal")
 
 
 def test_slots_and_distinct_flags_stay_few():
-    """Every flag of a command is a slot. The bounds fall with each flag that goes; distributions took 79, groups 29, lm 1."""
+    """Every flag of a command is a slot. They fall with each that goes; distributions took 79, groups 29, lm 1."""
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
     slots += [key for flag in slots for key in PACKED.get(flag, ())]
     assert len(slots) <= 445

@@ -110,10 +110,10 @@ def read(tmp_path, column, **settings):
 def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     values, [remark] = read(tmp_path, ["Confidence: 8", "Confidence: 95", "50%", '{"confidence": 90}'])
     assert values.tolist() == [0.08, 0.95, 0.5, 0.9]
-    assert remark.startswith("3 answers: a number without a unit in the column 'stated' was divided by 100, since the ")
+    assert remark == ("numbers without a unit in the column 'stated' were divided by 100, as the largest of them shows")
     values, [remark] = read(tmp_path, [*map(str, range(11)), "7/7"])
     assert values.tolist() == [*(np.arange(11) / 10).tolist(), 1.0]
-    assert "divided by 10, since the largest is 10" in remark
+    assert "divided by 10, as" in remark
     values, [remark] = read(tmp_path, ["4", "2", "1"])
     assert np.isnan(values).all()
     assert remark.endswith("for example from '4'; --scale names the highest value of numbers without a unit")
@@ -121,19 +121,21 @@ def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     assert read(tmp_path, [0.25, 1.0, 0.0]) == (pytest.approx([0.25, 1.0, 0.0]), ())
     values, remarks = read(tmp_path, ["0.9", "80", "70"])  # nine tenths, or less than one per cent
     assert np.isnan(values[0])
-    assert "1 answer left out of the column 'stated': a doubtful confidence (row 0: '0.9';" in remarks[1]
+    assert remarks[1] == "1 answer: no confidence could be read from the column 'stated', for example from '0.9'"
 
 
 def test_doubtful_rows_are_listed_and_left_out_unless_asked_for(tmp_path):
     column = ["90% sure", "The answer is 42%.", None, "3/4 of it", "5/10/2024"]
     values, remarks = read(tmp_path, column)
     assert np.isnan(values[1:]).all()
-    assert remarks[0].startswith("2 answers left out of the column 'stated': a doubtful confidence (row 1: 'The answer")
-    assert "row 3: '3/4 of it'; rows counted from 0); --invalid keep reads them" in remarks[0]
+    assert remarks[0].startswith(
+        "2 answers in the column 'stated': a doubtful confidence, left out; --invalid keep reads it"
+    )
+    assert remarks[0].endswith("(row 1: 'The answer is 42%.'; row 3: '3/4 of it'; rows counted from 0)")
     assert remarks[1].startswith("2 answers: no confidence could be read")
     values, remarks = read(tmp_path, column, doubtful=True)
     assert values[[1, 3]].tolist() == [0.42, 0.75]
-    assert remarks[0].startswith("2 answers in the column 'stated': a doubtful confidence was read (row 1")
+    assert remarks[0].startswith("2 answers in the column 'stated': a doubtful confidence, which was read (row 1")
 
 
 def test_tables_with_spaces_or_tabs_between_fields(tmp_path, capsys):

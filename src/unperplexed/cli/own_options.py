@@ -99,17 +99,11 @@ def add_lm(command: argparse.ArgumentParser) -> None:
         " none-of-these leaves it to none of them"
     )
     add.one_of("--outside", ("renormalize", "none-of-these"), text)
-    text = (
-        "an option without a log-probability: refuse (default), take it for zero, or drop the question; keep: also read"
-        " doubtful stated confidences, which a table leaves out and lists"
-    )
+    text = "options without a log-probability: refuse, zero, drop the question; keep: also read doubtful confidences"
     add.one_of("--invalid", ("refuse", "zero", "drop", "keep"), text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add.one_of("--events", ("each-option", "top-option"), text)
-    text = (
-        "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table; or a"
-        " JSON file of the right options by custom_id, for answers of an API with top_logprobs"
-    )
+    text = "columns of grades (Correct, Wrong, 0 to 1) in a table; or JSON of an API's right options by custom_id"
     add.many("--truth", "COLUMN", text)
     text = "columns that name the question; answers to the same question are a cluster"
     add.many("--question", "COLUMN", text)

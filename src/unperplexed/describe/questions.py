@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
-from ..language_models.questions import JUDGED, GradedAssessment, QuestionComparison
+from ..language_models.clustered_ratios import gap_text
+from ..language_models.questions import GradedAssessment, QuestionComparison
 from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
 from ..report.result import Naming, document
@@ -24,7 +25,7 @@ def comparison_document(c: QuestionComparison, naming: Naming, *, brief: bool) -
     return Document(
         title=f"{' and '.join(c.names)} on the same questions",
         facts=number_of(c.n_questions, "question"),
-        headline=text if any(c.metrics[name].significant for name in c.metrics if name in JUDGED) else capital(text),
+        headline=capital(text) if text.startswith("no evidence") else text,
         first=Section("metrics", "Metrics", [table], "Metrics"),
         summary=[table],
         settings="paired by question; p-values are not adjusted for the number of metrics",
@@ -89,9 +90,10 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
     if not found.assessment.diagnosis.made and not found.unread_text():
         units = number_of(found.n_questions, "question")
         headline = f"Not tested for miscalibration: {units} {'is' if found.n_questions == 1 else 'are'} too few"
+    gap = gap_text(found.overconfidence)
     return replace(
         whole,
-        headline=headline,
+        headline=f"{gap}. {headline}" if gap else headline,
         # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
         metrics=[each for each in whole.metrics if each.name != TITLES["accuracy"]],
         title=own.title,

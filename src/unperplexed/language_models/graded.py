@@ -38,12 +38,8 @@ _LISTED = 10
 """Rows that a remark shows."""
 
 UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
-SCALE = "{{count}}: a number without a unit in the column {column!r} was divided by {own}, since the largest is {most}"
-DOUBTFUL = (
-    "{{count}} left out of the column {column!r}: a doubtful confidence ({shown}; rows counted from 0); --invalid keep"
-    " reads them"
-)
-TAKEN = "{{count}} in the column {column!r}: a doubtful confidence was read ({shown}; rows counted from 0)"
+SCALE = "numbers without a unit in the column {column!r} were divided by {own:g}, as the largest of them shows"
+DOUBTFUL = "{{count}} in the column {column!r}: a doubtful confidence, {done} ({shown}; rows counted from 0)"
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
 
@@ -189,9 +185,7 @@ def _known(values: Iterable[float | None]) -> float:
     return next((each for each in values if each is not None), math.nan)
 
 
-def _table(
-    files: Sequence[str], names: Sequence[str], separator: str, say: Callable[[str], None]
-) -> pl.DataFrame:
+def _table(files: Sequence[str], names: Sequence[str], separator: str, say: Callable[[str], None]) -> pl.DataFrame:
     """Read the columns as texts; null for missing values."""
     parts = []
     for file in found_files(files):
@@ -241,18 +235,17 @@ def _confidences(
     """Read a column of confidences, whose scale is recognised by all of its numbers."""
     cells = column.to_list()
     found = {text: _stated(text) for text in column.drop_nulls().unique().to_list()}
-    bare = _bare(map(found.get, cells))
-    own = scale or _common_scale(bare)
+    own = scale or _common_scale(map(found.get, cells))
     if own and own > 1 and not scale:
-        remarks.add(SCALE.format(column=column.name, own=f"{own:g}", most=f"{max(bare):g}"), "answer", len(bare))
-        found = {text: _unclear_below_one(each) for text, each in found.items()}
+        remarks.add(SCALE.format(column=column.name, own=own))
     read = {text: _probability(text, each, own, table, doubtful) for text, each in found.items()}
     values = np.array([read.get(text, math.nan) for text in cells], dtype=np.float64)
     unclear = np.array([each is not None and not each.clear for each in map(found.get, cells)], dtype=np.bool_)
     listed = np.flatnonzero(unclear & (np.isnan(values) != doubtful))
     if listed.size:
         shown = "; ".join(f"row {at}: {short_name(cells[at], _SHOWN)!r}" for at in listed[:_LISTED].tolist())
-        remarks.add((TAKEN if doubtful else DOUBTFUL).format(column=column.name, shown=shown), "answer", listed.size)
+        done = "which was read" if doubtful else "left out; --invalid keep reads it"
+        remarks.add(DOUBTFUL.format(column=column.name, done=done, shown=shown), "answer", listed.size)
     unread = np.flatnonzero(np.isnan(values) & ~unclear)
     if unread.size:
         example = short_name(repr(column[int(unread[0])] or ""), _SHOWN)
@@ -260,12 +253,6 @@ def _confidences(
         where = f"could be read from the column {column.name!r}, for example from {example}{hint}"
         remarks.add(f"{{count}}: no confidence {where}", "answer", int(unread.size))
     return values
-
-
-def _unclear_below_one(number: _Number | None) -> _Number | None:
-    """Doubt a number such as 0.9 among those of a larger scale, which may be a probability."""
-    bare = number is not None and math.isnan(number.top) and 0 < number.value < 1
-    return number._replace(clear=False, top=1.0) if number is not None and bare else number
 
 
 def read_words(path: str | Path) -> dict[str, float]:
@@ -310,14 +297,12 @@ _SCALE = re.compile(
     r"(?:\bscale (?:of|from)|\bfrom|[(\[](?:on a scale (?:of|from))?)\s*[01]\s*(?:-|–|to)\s*"
     r"(100|10|7|5|1)\s*%?\s*[)\]]?"
 )
-_STOP = re.compile(r"[.!?;](?=\s|$)|\n")
+_STOP = re.compile(r"(?<!\bconf)[.!?;](?=\s|$)|(?<!:)(?<!: )\n")
 """Where a statement ends."""
 
 _WRITTEN = (
     (re.compile(r"[*`\"<>|{}_]"), " "),
     (re.compile("’"), "'"),
-    (re.compile(r":\s*\n"), ": "),
-    (re.compile(r"\bconf\."), "conf"),
     (re.compile(r"\b(?:50\s*/\s*50|fifty-fifty)\b"), "50%"),
     (re.compile(rf"\bbetween\s+{_N}(\s*%?)\s+and\s"), r"\1\2 to "),
 )
@@ -374,8 +359,13 @@ class _Number(NamedTuple):
     final: bool = False
 
     def probability(self, scale: float | None) -> float:
-        """Give it as a probability; NaN where its scale is unknown, or where it is out of range."""
-        top = self.top if scale is None or not math.isnan(self.top) else scale
+        """Give it as a probability; NaN where its scale is unknown, or where it is out of range.
+
+        On a larger scale a number such as 0.9 is not read either, since it may be a probability.
+        """
+        top = self.top
+        if math.isnan(top) and scale and not (scale > 1 and 0 < self.value < 1):
+            top = scale
         p = self.value / top if top > 0 else math.nan
         return (1 - p if self.doubt else p) if 0 <= p <= 1 else math.nan
 
@@ -443,14 +433,10 @@ def _stated(text: str) -> _Number | None:
     return clear[-1]._replace(clear=alike)
 
 
-def _bare(numbers: Iterable[_Number | None]) -> list[float]:
-    """Give those from 0 to 100 that have no unit."""
-    values = [each.value for each in numbers if each is not None and math.isnan(each.top) and each.clear]
-    return [each for each in values if 0 <= each <= 100]
-
-
-def _common_scale(bare: Sequence[float]) -> float | None:
+def _common_scale(numbers: Iterable[_Number | None]) -> float | None:
     """Recognise the highest value of numbers without a unit, by the largest of them; None where it is not clear."""
+    bare = [each.value for each in numbers if each is not None and each.clear and math.isnan(each.top)]
+    bare = [each for each in bare if 0 <= each <= 100]
     most = max(bare, default=0.0)
     if most <= 1:
         return 1.0 if most < 1 or len(bare) > 1 else None
@@ -475,8 +461,8 @@ def stated_confidence(
     text : str
         What the model wrote.
     scale : float, optional
-        Highest value of a bare number, such as 10 or 100. Without it a bare number is read as a probability if it is
-        below 1, and as a percentage if it is above 10.
+        Highest value of a bare number, such as 10 or 100, of which 0.9 is then not read. Without it a bare number is
+        read as a probability if it is below 1, and as a percentage if it is above 10.
     words : mapping of str to float, optional
         Your own table of phrases and their probabilities. The longest phrase counts; numbers come before phrases.
     doubtful : bool, default False
@@ -514,7 +500,7 @@ def stated_confidence(
     """
     table = _checked(scale, words)
     number = _stated(text)
-    p = _probability(text, number, scale or _common_scale(_bare([number])), table, doubtful)
+    p = _probability(text, number, scale or _common_scale([number]), table, doubtful)
     return None if math.isnan(p) else p
 
 

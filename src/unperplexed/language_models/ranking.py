@@ -25,7 +25,7 @@ from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Dependence, Interval, Metric, UncertainMean, checked_sampling, uncertain_mean
-from .clustered_ratios import Mean, columns_of, mean_of
+from .clustered_ratios import Mean, columns_of, gap_text, mean_of, paired_metric
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks
 
@@ -234,6 +234,7 @@ class _Model(Frozen):
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.after, Interval(*baseline.interval)
         auc = found.auc or Metric()
+        gap = gap_text(paired_metric(p, y, self.level, clusters=cluster))
         entry = Entry(
             self.name,
             kind,
@@ -248,7 +249,7 @@ class _Model(Frozen):
             base - held,
             limits,
             risk_coverage(y, p, cluster, level=self.level),
-            found.diagnosis.headline,
+            f"{gap}; {found.diagnosis.headline}" if gap else found.diagnosis.headline,
             tuple(terms(found.diagnosis)),
             "" if fit is None else conclusion(fit.state),
         )

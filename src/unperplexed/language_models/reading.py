@@ -119,9 +119,7 @@ def read_items(
 def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
     """Read the right answers of questions by name, and their options: by default the right answers of all."""
     entries: list[tuple[str, Any]] = []
-    for place, record in records(path):
-        if "custom_id" in record and "answer" not in record:
-            raise InputError(f"{path}, record {place}: expected custom_id, answer and perhaps options.")
+    for _, record in records(path):
         entries += [(str(record["custom_id"]), record)] if "custom_id" in record else record.items()
     named = {name: each if isinstance(each, dict) else {"answer": each} for name, each in entries}
     if not named or len(named) < len(entries):
@@ -141,16 +139,15 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
 
 def _check_answered(truth: RightAnswers, name: str, remarks: Remarks) -> None:
     """Refuse answers of which none has a name of the right answers; count these without one, and what is outside."""
-    without = [each for each in truth.right if each not in truth.asked]
+    without = [each for each in truth.right if each not in truth.outside]
     if len(without) == len(truth.right):
         raise InputError(f"{name}: no answer has the custom_id of a right answer, such as {without[0]!r:.60}.")
     if without:
         remarks.add(f"{{count}} of {name} without an answer in the logs", "right answer", len(without))
-    if truth.outside:
-        share = percent(float(np.mean(truth.outside)))
-        remarks.add(
-            f"{{count}}: on average {share} of the probability is outside the options", "question", len(truth.outside)
-        )
+    outside = [each for each in truth.outside.values() if not np.isnan(each)]
+    if outside:
+        text = f"on average {percent(float(np.mean(outside)))} of the probability of {{count}} lies outside the options"
+        remarks.add(text, "question", len(outside))
 
 
 def _recognized(record: Record, path: Path) -> Form:

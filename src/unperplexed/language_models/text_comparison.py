@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import field
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -102,6 +103,8 @@ class TextAssessment(JsonResult):
     confidence: float
     remarks: tuple[str, ...]
     """What was found in the logs: texts left out, and what makes figures incomparable."""
+    tasks: dict[str, Rate] = field(default_factory=dict)
+    """The rate per byte, or per token, of each task, which the names of documents begin with."""
     version: str = __version__
 
     @property
@@ -182,13 +185,24 @@ def assess_texts(
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
     remarks = Remarks() if remarks is None else remarks
-    tally = texts if isinstance(texts, counts.TextTally) else counts.TextTally.count(_texts(texts, form, remarks))
+    sizes: dict[str, list[tuple[float, ...]]] = {}
+    tally = texts
+    if not isinstance(tally, counts.TextTally):
+        tally = counts.TextTally.count(_sized(_texts(texts, form, remarks), sizes))
     if not tally.n_documents:
         raise InputError(
             "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
             + ". Questions have assess_questions, and answers assess_answers."
         )
-    return _assessed(tally, confidence, remarks)
+    return _assessed(tally, sizes, confidence, remarks)
+
+
+def _sized(texts: Iterable[Text], sizes: dict[str, list[tuple[float, ...]]]) -> Iterator[Text]:
+    """Pass on texts, and take up the log-probability and size of each by its task, with which names begin."""
+    for each in texts:
+        size = (each.tokens or math.nan, each.n_bytes or math.nan, each.words or math.nan, 1.0)
+        sizes.setdefault(each.name.rpartition("/")[0], []).append((each.log_probability, *size))
+        yield each
 
 
 def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
@@ -200,10 +214,13 @@ def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
             yield each
 
 
-def _assessed(tally: counts.TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
+def _assessed(
+    tally: counts.TextTally, sizes: dict[str, list[tuple[float, ...]]], confidence: float, remarks: Remarks
+) -> TextAssessment:
     sums = tally.sums
     greedy = sums.get("greedy")
-    shown = next((unit for unit in counts.DOCUMENT_UNITS if unit in sums), counts.DOCUMENT_UNITS[0])
+    shown = next(unit for unit in (*counts.DOCUMENT_UNITS, "document") if unit in sums)
+    at = [0, counts.UNITS.index(shown) + 1]
     sized = [each for each in tally.documents if each.n_bytes]
     return TextAssessment(
         tally.n_documents,
@@ -217,6 +234,7 @@ def _assessed(tally: counts.TextTally, confidence: float, remarks: Remarks) -> T
         tuple(tally.tokens),
         confidence,
         (*remarks.sentences(), *_without(tally)),
+        {task: _rate(shown, RatioSums.of(*np.array(of)[:, at].T), confidence) for task, of in sizes.items()},
     )
 
 
@@ -412,7 +430,7 @@ class TextComparison(JsonResult):
         polars.DataFrame
             The columns ``document``, ``bytes``, and the bits of each model and their ``difference``.
         """
-        first, second = self.names if self.names[0] != self.names[1] else ("first", "second")
+        first, second = self.names
         names = {"document": "name", "bytes": "n_bytes", first: "first_bits", second: "second_bits"}
         columns = {shown: [getattr(each, name) for each in self.documents] for shown, name in names.items()}
         return frame_like_input(self, columns | {"difference": [each.difference for each in self.documents]})

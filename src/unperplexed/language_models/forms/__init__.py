@@ -21,10 +21,8 @@ class RightAnswers:
 
     options: dict[str, tuple[str, ...]]
     right: dict[str, str]
-    asked: set[str] = field(default_factory=set)
-    """Names of the answers that were read."""
-    outside: list[float] = field(default_factory=list)
-    """Probability of each answer that is on none of its options."""
+    outside: dict[str, float] = field(default_factory=dict)
+    """Probability outside the options of each question that was answered; NaN where none is named."""
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..items import Item, Question, Text
-from ..tokens import Token, text_of_tokens, token
+from ..tokens import MISSING_BELOW, Token, text_of_tokens, token
 from . import Form, Log, Record
 
 FAILED = "{count} left out: the request failed ({reason})"
@@ -29,6 +29,7 @@ def _recognizes(record: Record) -> bool:
 
 
 NO_TRUTH = "{count} left out: no right answer has its custom_id"
+FIRST = "{count}: the log-probabilities of the first choice were taken, since the others are further samples"
 NO_OPTION = "{count} left out: it names no option, or several; ask for the letter alone, with top_logprobs"
 
 
@@ -62,16 +63,19 @@ def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
     if truth is None or name not in truth.right:
         log.remarks.add(NO_TRUTH, "answer")
         return
-    truth.asked.add(name)
+    truth.outside[name] = np.nan
+    if len(record.get("choices", ())) > 1:
+        log.remarks.add(FIRST, "question")
     options = truth.options[name]
     entries = [(_plain(own), tops) for own, tops in _tops(record)]
     at = _place(entries, options)
     if at is None:
         log.remarks.add(NO_OPTION, "answer")
         return
-    found = [[x for token, x in entries[at][1].items() if _plain(token) == option] for option in options]
+    tops = [(_plain(own), x) for own, x in entries[at][1].items() if x is not None and x > MISSING_BELOW]
+    found = [[x for own, x in tops if own == option] for option in options]
     log_probs = np.array([np.logaddexp.reduce(each) if each else np.nan for each in found])
-    truth.outside.append(max(1 - float(np.nansum(np.exp(log_probs))), 0.0))
+    truth.outside[name] = max(1 - float(np.nansum(np.exp(log_probs))), 0.0)
     yield Question(name, options, log_probs, (options.index(truth.right[name]),))
 
 
@@ -83,11 +87,7 @@ def _tops(record: Record) -> list[tuple[str, dict[str, float]]]:
     else:
         logged = record["choices"][0].get("logprobs") or {}
         if "tokens" in logged:
-            columns = (
-                logged["tokens"],
-                logged["token_logprobs"],
-                logged["top_logprobs"] or [{}] * len(logged["tokens"]),
-            )
+            columns = (logged[name] for name in ("tokens", "token_logprobs", "top_logprobs"))
             return [(own, {**tops, own: x}) for own, x, tops in zip(*columns, strict=True)]
         entries = logged.get("content") or []
     return [
@@ -104,15 +104,10 @@ def _place(entries: Sequence[tuple[str, Mapping[str, float]]], options: Sequence
     """Find the token that answers: the only option in the text, or the first token if options are probable there."""
     places = [at for at, (own, _) in enumerate(entries) if own in options]
     named = {entries[at][0] for at in places}
-    if len(named) == 1 or (places[:1] == [0] and not _goes_on(entries)):
+    if len(named) == 1 or (places[:1] == [0] and not entries[1][0][:1].isalnum()):  # no word follows, as after "A"
         return places[0]
     probable = entries and any(_plain(token) in options for token in entries[0][1])
     return 0 if probable and not places else None
-
-
-def _goes_on(entries: Sequence[tuple[str, Any]]) -> bool:
-    """Whether the second token is a word, so that the first may be one too, such as the article A."""
-    return len(entries) > 1 and entries[1][0][:1].isalnum()
 
 
 def _choice(name: str, choice: Record, prompt: Any, record: Record, log: Log) -> Iterator[Text]:
