@@ -25,7 +25,7 @@ from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Dependence, Interval, Metric, UncertainMean, checked_sampling, uncertain_mean
-from .clustered_ratios import Mean, columns_of, gap_text, mean_of, paired_metric
+from .clustered_ratios import Mean, PairedMetric, columns_of, mean_of, paired_metric
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks
 
@@ -47,6 +47,8 @@ class Entry(ByValue):
     accuracy: Mean
     """Share of right answers. Larger is better."""
     mean_confidence: float
+    overconfidence: PairedMetric
+    """Mean confidence, share of right answers, and their difference with its interval; 0 is best."""
     auc: float
     """Probability that a right answer has a higher confidence than a wrong one. Larger is better; 0.5 is chance."""
     auc_interval: Interval
@@ -234,13 +236,13 @@ class _Model(Frozen):
         if gain is not None and baseline is not None:
             base, held, limits = baseline.log_loss, gain.after, Interval(*baseline.interval)
         auc = found.auc or Metric()
-        gap = gap_text(paired_metric(p, y, self.level, clusters=cluster))
         entry = Entry(
             self.name,
             kind,
             int(y.size),
             mean_of(y.astype(np.float64), self.level, True, cluster),
             float(p.mean()),
+            paired_metric(p, y, self.level, clusters=cluster),
             auc.value,
             auc.interval,
             found.scores["log_loss"],
@@ -249,7 +251,7 @@ class _Model(Frozen):
             base - held,
             limits,
             risk_coverage(y, p, cluster, level=self.level),
-            f"{gap}; {found.diagnosis.headline}" if gap else found.diagnosis.headline,
+            found.diagnosis.headline,
             tuple(terms(found.diagnosis)),
             "" if fit is None else conclusion(fit.state),
         )
