@@ -21,11 +21,11 @@ def comparison_document(c: QuestionComparison, naming: Naming, *, brief: bool) -
     """Describe a comparison of two models on the same questions."""
     table = metric_table(c)
     left = [f"{number_of(c.left_out, 'question')} left out: in one of the logs only"] if c.left_out else []
-    text = c.verdict
+    text, decided = c.verdict, any(c.metrics[name].significant for name in c.judged)
     return Document(
         title=f"{' and '.join(c.names)} on the same questions",
         facts=number_of(c.n_questions, "question"),
-        headline=capital(text) if text.startswith("no evidence") else text,
+        headline=text if decided or c.differ_in_calibration else capital(text),
         first=Section("metrics", "Metrics", [table], "Metrics"),
         summary=[table],
         settings="paired by question; p-values are not adjusted for the number of metrics",

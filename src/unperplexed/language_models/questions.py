@@ -450,14 +450,22 @@ class QuestionComparison(JsonResult):
     version: str = __version__
 
     @property
+    def judged(self) -> dict[str, str]:
+        """Metrics of which the verdict speaks, and their names in words."""
+        return {name: JUDGED.get(name, name) for name in self.metrics if name in JUDGED or name.startswith(GRADE)}
+
+    @property
+    def differ_in_calibration(self) -> bool:
+        """Whether the test of equal calibration rejects at 1 minus the confidence level."""
+        return self.calibration_p_value < alpha_of(self.confidence)
+
+    @property
     def verdict(self) -> str:
         """By which of accuracy, Brier score and log loss one model is better, and whether their calibration differs."""
         first, second = self.names
         level, parts, undecided = confidence_interval(self.confidence), [], []
-        for name, each in self.metrics.items():
-            called = JUDGED.get(name, name)
-            if called == name and not name.startswith(GRADE):
-                continue
+        for name, called in self.judged.items():
+            each = self.metrics[name]
             if not each.significant:
                 undecided.append(called)
                 continue
@@ -465,7 +473,7 @@ class QuestionComparison(JsonResult):
             limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
             parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
         gap, p = self.overconfidence, self.calibration_p_value
-        if gap is not None and p < alpha_of(self.confidence):
+        if gap is not None and self.differ_in_calibration:
             gaps = f"mean confidence minus accuracy {signed(gap.first)} and {signed(gap.second)}, {p_value_text(p)}"
             parts.append(f"{first} and {second} differ in calibration ({gaps})")
         elif not math.isnan(p):

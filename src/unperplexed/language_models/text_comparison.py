@@ -34,6 +34,10 @@ FEW_DOCUMENTS = 20
 """Documents below which intervals are said to be uncertain."""
 
 
+Sizes = dict[str, list[tuple[float, ...]]]
+"""By task: of each text the log-probability, and the numbers of units in their order; NaN where unknown."""
+
+
 class Rate(ByValue):
     """Log-probability per unit of text: per token, byte, word or document."""
 
@@ -185,10 +189,9 @@ def assess_texts(
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
     remarks = Remarks() if remarks is None else remarks
-    sizes: dict[str, list[tuple[float, ...]]] = {}
-    tally = texts
-    if not isinstance(tally, counts.TextTally):
-        tally = counts.TextTally.count(_sized(_texts(texts, form, remarks), sizes))
+    sizes: Sizes = {}
+    given = _sized(_texts(texts, form, remarks), sizes)
+    tally = texts if isinstance(texts, counts.TextTally) else counts.TextTally.count(given)
     if not tally.n_documents:
         raise InputError(
             "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
@@ -197,7 +200,7 @@ def assess_texts(
     return _assessed(tally, sizes, confidence, remarks)
 
 
-def _sized(texts: Iterable[Text], sizes: dict[str, list[tuple[float, ...]]]) -> Iterator[Text]:
+def _sized(texts: Iterable[Text], sizes: Sizes) -> Iterator[Text]:
     """Pass on texts, and take up the log-probability and size of each by its task, with which names begin."""
     for each in texts:
         size = (each.tokens or math.nan, each.n_bytes or math.nan, each.words or math.nan, 1.0)
@@ -214,9 +217,7 @@ def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
             yield each
 
 
-def _assessed(
-    tally: counts.TextTally, sizes: dict[str, list[tuple[float, ...]]], confidence: float, remarks: Remarks
-) -> TextAssessment:
+def _assessed(tally: counts.TextTally, sizes: Sizes, confidence: float, remarks: Remarks) -> TextAssessment:
     sums = tally.sums
     greedy = sums.get("greedy")
     shown = next(unit for unit in (*counts.DOCUMENT_UNITS, "document") if unit in sums)
