@@ -140,13 +140,15 @@ def test_doubtful_rows_are_listed_and_left_out_unless_asked_for(tmp_path):
 
 def test_tables_with_spaces_or_tabs_between_fields(tmp_path, capsys):
     rows = [("grade", "stated"), *[("Correct", "0.9"), ("Wrong", "0.4"), ("Correct", "0.7")] * 4]
-    for separator, named in ((" ", " "), ("\t", "tab")):
+    for separator, named, shown in ((" ", " ", "' '"), ("\t", "tab", "tab")):
         path = tmp_path / "log.txt"
         path.write_text("\n".join(separator.join(row) for row in rows))
         words = ["lm", str(path), "--truth", "grade", "--stated", "stated"]
         assert main([*words, "--separator", named]) == 0
         assert "12 answers" in capsys.readouterr().out
-    assert main(words) == 2
-    assert "--separator" in capsys.readouterr().err
+        assert main(words) == 2
+        assert f"--separator {shown} reads it so" in capsys.readouterr().err
+    assert main([*words, "--separator", ";;"]) == 2
+    assert "expected one character, or tab, got ';;'" in capsys.readouterr().err
     assert main(["lm", str(path), "--separator", "tab"]) == 2
     assert "--separator: is for tables of graded answers" in capsys.readouterr().err

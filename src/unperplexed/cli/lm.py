@@ -62,7 +62,7 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
         scale=a.scale,
         words=words,
         doubtful=a.invalid == "keep",
-        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator or ""),
+        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
         remarks=remarks,
         say=sayer(a),
     )

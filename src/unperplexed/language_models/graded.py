@@ -20,8 +20,8 @@ from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.group_keys import key_text, row_keys
 from ..sources.columns import check_column
-from ..sources.file_reading import named
-from ..sources.readers import Options, Wanted
+from ..sources.file_reading import FileReading, named
+from ..sources.readers import Wanted
 from ..sources.readers.formats import found_files, open_source
 from .items import Answer, Remarks
 
@@ -80,7 +80,7 @@ def read_answers(
     scale: float | None = None,
     words: Mapping[str, float] | None = None,
     doubtful: bool = False,
-    separator: str = "",
+    separator: str | None = None,
     remarks: Remarks | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> GradedAnswers:
@@ -185,12 +185,12 @@ def _known(values: Iterable[float | None]) -> float:
     return next((each for each in values if each is not None), math.nan)
 
 
-def _table(files: Sequence[str], names: Sequence[str], separator: str, say: Callable[[str], None]) -> pl.DataFrame:
+def _table(files: list[str], names: list[str], separator: str | None, say: Callable[[str], None]) -> pl.DataFrame:
     """Read the columns as texts; null for missing values."""
     parts = []
     for file in found_files(files):
         with named(file.name):
-            source = open_source(file, None, Options(mentioned=names, separator=separator), say)
+            source = open_source(file, None, FileReading(separator=separator).written(names), say)
             for name in names:
                 check_column(name, source)
             for batch in source.batches(Wanted(raw=names)):
