@@ -15,6 +15,7 @@ from unperplexed.language_models import (
     Answer,
     Question,
     Remarks,
+    Text,
     assess_answers,
     assess_questions,
     assess_texts,
@@ -373,6 +374,8 @@ def test_texts_have_a_table_of_tasks(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "By task, bits per byte." in out
     assert out.index("\nlaw ") < out.index("\nart ")
+    paths = [Text.of(f"folder {at}/page", "text", [-1.0]) for at in range(9)]
+    assert assess_texts(paths).tasks == {}
 
 
 def test_folders_of_several_kinds_are_compared_kind_by_kind_or_refused(tmp_path, capsys, rng):

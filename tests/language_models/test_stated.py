@@ -119,6 +119,9 @@ def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     assert remark.endswith("for example from '4'; --scale names the highest value of numbers without a unit")
     assert read(tmp_path, ["4", "2", "1"], scale=5)[0].tolist() == [0.8, 0.4, 0.2]
     assert read(tmp_path, [0.25, 1.0, 0.0]) == (pytest.approx([0.25, 1.0, 0.0]), ())
+    values, [remark] = read(tmp_path, ["0.9", "0.8", "12", "0.7", "1.0000001"])  # two of them are out of range
+    assert values[[0, 1, 3]].tolist() == [0.9, 0.8, 0.7]
+    assert remark == "2 answers: no confidence could be read from the column 'stated', for example from '12'"
     values, remarks = read(tmp_path, ["0.9", "80", "70"])  # nine tenths, or less than one per cent
     assert np.isnan(values[0])
     assert remarks[1] == "1 answer: no confidence could be read from the column 'stated', for example from '0.9'"

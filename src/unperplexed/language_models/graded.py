@@ -434,12 +434,14 @@ def _stated(text: str) -> _Number | None:
 
 
 def _common_scale(numbers: Iterable[_Number | None]) -> float | None:
-    """Recognise the highest value of numbers without a unit, by the largest of them; None where it is not clear."""
-    bare = [each.value for each in numbers if each is not None and each.clear and math.isnan(each.top)]
-    bare = [each for each in bare if 0 <= each <= 100]
-    most = max(bare, default=0.0)
-    if most <= 1:
-        return 1.0 if most < 1 or len(bare) > 1 else None
+    """Recognise the highest value of numbers without a unit; None where it is not clear.
+
+    It is 1 if most of them are between 0 and 1, else by the largest of them.
+    """
+    bare = [each.value for each in numbers if each and each.clear and math.isnan(each.top) and 0 <= each.value <= 100]
+    most, fractions = max(bare, default=0.0), sum(0 < each < 1 for each in bare)
+    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and len(bare) > 1):
+        return 1.0
     if most > 10:
         return 100.0
     return 10.0 if most > 5 and len(bare) >= _FEWEST_OF_TEN else None

@@ -108,7 +108,8 @@ class TextAssessment(JsonResult):
     remarks: tuple[str, ...]
     """What was found in the logs: texts left out, and what makes figures incomparable."""
     tasks: dict[str, Rate] = field(default_factory=dict)
-    """The rate per byte, or per token, of each task, which the names of documents begin with."""
+    """The rate per byte, or per token, of each task, which the names of its documents begin with; none where tasks have
+    fewer than two documents on average."""
     version: str = __version__
 
     @property
@@ -222,6 +223,7 @@ def _assessed(tally: counts.TextTally, sizes: Sizes, confidence: float, remarks:
     greedy = sums.get("greedy")
     shown = next(unit for unit in (*counts.DOCUMENT_UNITS, "document") if unit in sums)
     at = [0, counts.UNITS.index(shown) + 1]
+    of_tasks = sizes if 2 * len(sizes) <= tally.n_documents else {}  # others are no tasks, such as the paths of files
     sized = [each for each in tally.documents if each.n_bytes]
     return TextAssessment(
         tally.n_documents,
@@ -235,7 +237,7 @@ def _assessed(tally: counts.TextTally, sizes: Sizes, confidence: float, remarks:
         tuple(tally.tokens),
         confidence,
         (*remarks.sentences(), *_without(tally)),
-        {task: _rate(shown, RatioSums.of(*np.array(of)[:, at].T), confidence) for task, of in sizes.items()},
+        {task: _rate(shown, RatioSums.of(*np.array(of)[:, at].T), confidence) for task, of in of_tasks.items()},
     )
 
 
