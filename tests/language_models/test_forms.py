@@ -613,7 +613,7 @@ def test_answers_of_an_api_are_questions_with_the_right_options_in_a_file(tmp_pa
     for each in found:
         assert np.exp(each.log_probs) == pytest.approx([0.6, 0.25, 0.05])
     said = remarks.sentences()
-    assert "the options are A, B, C, the right answers of gold.json; its records may name options" in said
+    assert "the options are A, B, C, the right answers of gold.json, whose records name none" in said
     assert "1 answer left out: no right answer has its custom_id" in said
     assert f"1 right answer of {gold} without an answer in the logs" in said
     assert "on average 10.0% of the probability of 2 questions lies outside the options" in said
@@ -646,6 +646,9 @@ def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_p
     batch.write_text(json.dumps(twice))
     assert len([*read_items(batch, truth=gold, remarks=remarks)]) == 1
     assert any("1 question: the log-probabilities of the first choice" in each for each in remarks.sentences())
+    batch.write_text("\n".join(lines[2:3] * 2))
+    with pytest.raises(InputError, match="'letter' is answered twice"):
+        [*read_items(batch, truth=gold)]
 
 
 @pytest.mark.parametrize(

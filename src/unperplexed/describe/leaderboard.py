@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
-from ..language_models.clustered_ratios import gap_text
+from ..language_models.clustered_ratios import with_gap
 from ..language_models.ranking import Entry, Leaderboard
 from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
@@ -34,7 +34,6 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     first = found.entries[0]
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
-    gap = gap_text(first.overconfidence) if len(found.entries) == 1 else ""
     beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
     headline = beat if judged else "Too few answers to recalibrate their confidences"
     tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
@@ -46,7 +45,7 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
         f"{number_of(len(models), 'model')}, confidences: {', '.join(kinds)}",
-        headline=f"{gap}. {headline}" if gap else headline,
+        headline=headline if len(found.entries) > 1 else with_gap(first.overconfidence, headline),
         lead=lead,
         calm=True,
         further=lookup(term for each in found.entries for term in each.terms),
@@ -132,13 +131,9 @@ def remedy_table(found: Leaderboard) -> Table:
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
         " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
         *_names(found),
-        Column("finding", [_finding(each) for each in found.entries], words=True),
+        Column("finding", [with_gap(each.overconfidence, each.finding) for each in found.entries], words=True),
         Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
     )
-
-
-def _finding(each: Entry) -> str:
-    return ". ".join(filter(None, [gap_text(each.overconfidence), each.finding]))
 
 
 def difference_table(found: Leaderboard) -> Table:

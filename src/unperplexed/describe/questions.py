@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
-from ..language_models.clustered_ratios import gap_text
+from ..language_models.clustered_ratios import with_gap
 from ..language_models.questions import GradedAssessment, QuestionComparison
 from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
@@ -90,10 +90,9 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
     if not found.assessment.diagnosis.made and not found.unread_text():
         units = number_of(found.n_questions, "question")
         headline = f"Not tested for miscalibration: {units} {'is' if found.n_questions == 1 else 'are'} too few"
-    gap = gap_text(found.overconfidence)
     return replace(
         whole,
-        headline=f"{gap}. {headline}" if gap else headline,
+        headline=with_gap(found.overconfidence, headline),
         # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
         metrics=[each for each in whole.metrics if each.name != TITLES["accuracy"]],
         title=own.title,

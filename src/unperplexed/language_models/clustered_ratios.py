@@ -183,10 +183,10 @@ def paired_metric(
     return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
 
 
-def gap_text(gap: PairedMetric | None) -> str:
-    """Say by how many points confidences differ from the share of right answers; "" where that may be chance."""
+def with_gap(gap: PairedMetric | None, text: str) -> str:
+    """Put before a text by how many points confidences differ from the share of right answers, if not by chance."""
     if gap is None or not gap.significant:
-        return ""
+        return text
     points = share(abs(gap.difference)).removesuffix("%")
     way = "Overconfident" if gap.difference > 0 else "Underconfident"
-    return f"{way} by {points} points (mean confidence {share(gap.first)}, {share(gap.second)} right)"
+    return f"{way} by {points} points (mean confidence {share(gap.first)}, {share(gap.second)} right). {text}"

@@ -311,9 +311,7 @@ _WRITTEN = (
 _HEDGES = r"about|around|roughly|approximately|maybe|perhaps|say|only|just|probably|be|an?|the|at|of|i'd|i would|put"
 _HEDGE = rf"\W*(?:(?:{_HEDGES})\b[\s~≈]*)*"
 _ALONE = re.compile(rf"(?:\W|\b(?:{_HEDGES}|i think)\b)*")
-_NOUN = (
-    r"(?<!consumer )(?<!business )(?<!investor )(?<!public )(?<!self-)\b(?:confidence|conf|(?:un)?certainty|credence)\b"
-)
+_NOUN = r"(?<!consumer |business |investor )(?<!public )(?<!self-)\b(?:confidence|conf|(?:un)?certainty|credence)\b"
 _STATISTICS = r"(?!\s*(?:intervals?|index|bands?|bounds?|limits?|regions?|thresholds?)\b)"
 _TRUST = r"(?! in (?!my\b|this\b|that\b|it\b|(?:the )?(?:answer|response|result|solution|option|choice|prediction)\b))"
 _CHANCE = r"\b(?:probability|prob|chances?|likelihood|likely|odds|p\((?:correct|true)\))"
@@ -321,12 +319,15 @@ _JOINED = r"(?:[:=(,–—-]|->|\b(?:is|of|at|as|(?:would |to )?be)\b)"
 _AFTER = re.compile(
     rf"{_HEDGE}(?:confident|certain|sure|unsure|confidence|conf|certainty|credence|guess)\b(?! level){_STATISTICS}"
 )
+_LABEL = re.compile(
+    rf"{_NOUN}{_STATISTICS}{_TRUST}(?:[^?]{{0,90}}?{_JOINED})?{_HEDGE}$|(?:^|,)\W*{_CHANCE}\s*[:=]\s*[~≈]?$"
+)
+_ENDS = re.compile(r"\s*(?:$|[^\w\s]|\w+\s*:)")
 _BEFORE = re.compile(
-    rf"{_NOUN}{_STATISTICS}{_TRUST}(?:[^?]{{0,90}}?{_JOINED})?{_HEDGE}$"
-    r"|\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*"
+    r"\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*"
     rf"(?:[:=(,–—-]|\bat\b){_HEDGE}$"
     r"|\bi(?:'d| would| will)? (?:give|put|rate|assign) (?:(?:it|this|that|my \w+|the answer) )?(?:an? |at )?$"
-    rf"|\bi(?:'m| am) $|(?:^|,)\W*{_CHANCE}\s*[:=]\s*[~≈]?$"
+    r"|\bi(?:'m| am) $"
 )
 _LIKELY_BEFORE, _LIKELY_AFTER = re.compile(rf"{_CHANCE}[^\d]*$"), re.compile(rf"\s*{_CHANCE}")
 _OUTCOME = re.compile(
@@ -335,9 +336,7 @@ _OUTCOME = re.compile(
 )
 _UNSURE_AFTER = re.compile(r"\W*(?:\w+ )?unsure|.*\b(?:i'm|i am|my answer is) (?:wrong|incorrect|mistaken)\b")
 _UNSURE_BEFORE = re.compile(r"\buncertainty\b[^,]*$")
-_OTHERS = re.compile(
-    r"\b(?:he|she|they|you|had|who|was|were|are|been|felt|people|experts|respondents|doctors) (?:[\w']+ ){0,3}$"
-)
+_OTHERS = re.compile(r"\b(?:he|she|they|you|who|was|were|are|people|experts|respondents|doctors) (?:[\w']+ ){0,3}$")
 _DENIED = re.compile(r"(?:\b(?:not|cannot|nobody|never|hard)\b|n't\b)[^,:(–—]*$")
 _SUPPOSED = re.compile(r"\b(?:would mean|must|need|if(?! i had)|am i)\b")
 _BOUND = re.compile(
@@ -404,9 +403,9 @@ def _beside(before: str, after: str, unit: bool, fraction: bool) -> str:
     if _DENIED.search(before) or _SUPPOSED.search(whole) or after.rstrip().endswith("?"):
         return ""
     known, others = unit or fraction, _OTHERS.search(before)
-    if (known and _AFTER.match(after) and not others and not before.endswith(" at ")) or (
-        _BEFORE.search(before) and not after.startswith(" of ")
-    ):
+    spoken = _AFTER.match(after) and not others and not before.endswith(" at ")
+    labelled = _LABEL.search(before if known else re.split(r"\d", before)[-1]) and (known or _ENDS.match(after))
+    if (known and spoken) or ((labelled or (known and _BEFORE.search(before))) and not after.startswith(" of ")):
         return "confidence"
     near = _LIKELY_BEFORE.search(before) or (not others and _LIKELY_AFTER.match(after))
     return "chance" if known and near and _OUTCOME.search(whole) else ""

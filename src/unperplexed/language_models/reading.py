@@ -131,9 +131,7 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
         if right[name] not in own or len(own) < 2:
             raise InputError(f"{path}: {name!r:.60}: the right answer {right[name]!r:.40} is not one of {own!r:.80}.")
     if shared in options.values():
-        remarks.add(
-            f"the options are {', '.join(shared)}, the right answers of {path.name}; its records may name options"
-        )
+        remarks.add(f"the options are {', '.join(shared)}, the right answers of {path.name}, whose records name none")
     return RightAnswers(options, right)
 
 

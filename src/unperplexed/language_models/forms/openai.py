@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._lib.errors import InputError
 from ..items import Item, Question, Text
 from ..tokens import MISSING_BELOW, Token, text_of_tokens, token
 from . import Form, Log, Record
@@ -63,6 +64,8 @@ def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
     if truth is None or name not in truth.right:
         log.remarks.add(NO_TRUTH, "answer")
         return
+    if name in truth.outside:
+        raise InputError(f"{log.path}: {name!r:.60} is answered twice. Name the logs of one model.")
     truth.outside[name] = np.nan
     if len(record.get("choices", ())) > 1:
         log.remarks.add(FIRST, "question")
