@@ -244,7 +244,7 @@ def test_bad_arguments_leave_with_2(arguments, capsys):
     [
         ("assess f.csv --pro p", "--pro: assess has no such option; did you mean --prob?"),
         ("lm f.jsonl --capacity 3", "--capacity: lm has no such option; see unperplexed lm --help."),
-        ("lm f.jsonl --separator ;", "--separator: lm has no such option; see unperplexed lm --help."),
+        ("lm f.jsonl --sheet x", "--sheet: lm has no such option"),
         ("tally f.csv --rebuild", "--rebuild: tally has no such option; see unperplexed tally --help."),
         ("assess f.csv --turth y", "--turth: assess has no such option; did you mean --truth?"),
         ("assess f.csv --trut=y", "--trut: assess has no such option; did you mean --truth?"),
@@ -331,11 +331,11 @@ def test_slots_and_distinct_flags_stay_few():
     """Every flag of a command is a slot. The bounds fall with each flag that goes.
 
     Distributions took 79, groups 29, --force and the --forecaster of assess 4, operations 4: --rebuild, --min-effect,
-    --capacity and --prevalence; the plan of a study 11.
+    --capacity and --prevalence; the plan of a study 11, lm 1.
     """
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
     slots += [key for flag in slots for key in PACKED.get(flag, ())]
-    assert len(slots) <= 463
+    assert len(slots) <= 464
     assert len({*slots}) <= 109
 
 

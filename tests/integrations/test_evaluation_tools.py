@@ -35,7 +35,7 @@ def test_values_and_aggregations_of_lm_evaluation_harness():
 
 
 def test_inspect_and_its_log(tmp_path):
-    said = ["yes 90%", "no 60%", "blue 75%"]
+    said = ["yes, 90% sure", "no, 60% sure", "blue, 75% sure"]
     outputs = [ModelOutput.from_content("mockllm/model", x) for x in said]
     for each in outputs:
         each.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
@@ -59,7 +59,11 @@ def test_inspect_and_its_log(tmp_path):
 
 
 def test_epochs_of_inspect_agree_as_their_answers_do(tmp_path, capsys):
-    said = {"a": ["yes 90%"] * 3 + ["no 60%"], "b": ["blue 75%"] * 4, "c": ["1 50%", "2 50%", "3 50%", "4 50%"]}
+    said = {
+        "a": ["yes, 90% sure"] * 3 + ["no, 60% sure"],
+        "b": ["blue, 75% sure"] * 4,
+        "c": ["1, 50% sure", "2, 50% sure", "3, 50% sure", "4, 50% sure"],
+    }
     left = {question: iter(each) for question, each in said.items()}
 
     def reply(messages, *_):

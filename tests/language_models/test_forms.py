@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.language_models import Question, Remarks, Text, assess_texts, read_items, reading
+from unperplexed.language_models import Question, Remarks, Text, assess_questions, assess_texts, read_items, reading
 from unperplexed.language_models.forms import forms
 from unperplexed.language_models.items import count_words
 
@@ -572,3 +572,110 @@ def test_texts_and_questions_hold_together():
     ):
         with pytest.raises(InputError, match=message):
             make()
+
+
+def reply(name, tops, content=None, form="chat", **more):
+    """Make a line of a batch: the answer to a question, with the most probable tokens of each place."""
+    own = [max(each, key=each.get) for each in tops]
+    places = [
+        {
+            "token": token,
+            "logprob": math.log(each[token]),
+            "top_logprobs": [{"token": top, "logprob": math.log(p)} for top, p in each.items()],
+        }
+        for token, each in zip(own, tops, strict=True)
+    ]
+    if form == "chat":
+        body = {"choices": [{"message": {"content": "".join(own)}, "logprobs": {"content": places}}]}
+    elif form == "responses":
+        body = {"object": "response", "output": [{"content": [{"text": "".join(own), "logprobs": places}]}]}
+    else:
+        logged = [{top["token"]: top["logprob"] for top in each["top_logprobs"]} for each in places]
+        columns = {"tokens": own, "token_logprobs": [each["logprob"] for each in places], "top_logprobs": logged}
+        body = {"choices": [{"text": "".join(own), "logprobs": columns}]}
+    return json.dumps({"custom_id": name, "response": {"status_code": 200, "body": body | more}, "error": None})
+
+
+@pytest.mark.parametrize("form", ["chat", "responses", "completions"])
+def test_answers_of_an_api_are_questions_with_the_right_options_in_a_file(tmp_path, form):
+    gold = tmp_path / "gold.json"
+    gold.write_text(json.dumps({"q1": "A", "q2": "C", "q3": "B"}))
+    tops = {"A": 0.5, " A": 0.1, "B": 0.25, "C": 0.05, "The": 0.1}
+    batch = tmp_path / "batch.jsonl"
+    lines = [reply("q1", [tops], form=form), reply("q2", [{"Answer": 0.9}, {": ": 1.0}, tops], form=form)]
+    batch.write_text("\n".join([*lines, reply("other", [tops], form=form)]))
+    remarks = Remarks()
+    found = [*read_items(batch, truth=gold, remarks=remarks)]
+    assert [(each.name, each.options, each.correct) for each in found] == [
+        ("q1", ("A", "B", "C"), (0,)),
+        ("q2", ("A", "B", "C"), (2,)),
+    ]
+    for each in found:
+        assert np.exp(each.log_probs) == pytest.approx([0.6, 0.25, 0.05])
+    said = remarks.sentences()
+    assert "the options are A, B, C, the right answers of gold.json, whose records name none" in said
+    assert "1 answer left out: no right answer has its custom_id" in said
+    assert f"1 right answer of {gold} without an answer in the logs" in said
+    assert "on average 10.0% of the probability of 2 questions lies outside the options" in said
+
+
+def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_path):
+    options = ["A", "B", "C", "D"]
+    names = ("words", "two", "letter", "beyond", "unlisted")
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text("\n".join(json.dumps({"custom_id": each, "answer": "B", "options": options}) for each in names))
+    batch = tmp_path / "batch.jsonl"
+    lines = [
+        reply("words", [{"I": 0.9, "no": 0.1}, {" refuse": 1.0}]),
+        reply("two", [{"A": 0.9, "B": 0.1}, {" good": 1.0}, {" B": 1.0}]),  # the article, and an option
+        reply("letter", [{"B": 0.6, "A": 0.3, "C": 0.06, "D": 0.04}, {")": 1.0}, {" not": 1.0}, {" A": 1.0}]),
+        reply("beyond", [{"Well": 0.7, "B": 0.2, "A": 0.1}]),
+    ]
+    batch.write_text("\n".join(lines))
+    remarks = Remarks()
+    found = {each.name: np.exp(each.log_probs) for each in read_items(batch, truth=gold, remarks=remarks)}
+    assert set(found) == {"letter", "beyond"}
+    assert found["letter"] == pytest.approx([0.3, 0.6, 0.06, 0.04])
+    assert found["beyond"][:2] == pytest.approx([0.1, 0.2])
+    assert np.isnan(found["beyond"][2:]).all()  # not among the most probable tokens: the user says what they are
+    assert sum("2 answers left out: it names no option, or several" in each for each in remarks.sentences()) == 1
+    with pytest.raises(InputError, match=r"option 2 .* has no log-probability.*--invalid zero"):
+        assess_questions(read_items(batch, truth=gold))
+    twice = json.loads(lines[2])
+    twice["response"]["body"]["choices"] *= 2
+    batch.write_text(json.dumps(twice))
+    assert len([*read_items(batch, truth=gold, remarks=remarks)]) == 1
+    assert any("1 question: the log-probabilities of the first choice" in each for each in remarks.sentences())
+    batch.write_text("\n".join(lines[2:3] * 2))
+    with pytest.raises(InputError, match="'letter' is answered twice"):
+        [*read_items(batch, truth=gold)]
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        ({"q9": "A", "q8": "B"}, "no answer has the custom_id of a right answer, such as 'q9'"),
+        ([{"custom_id": "q1", "answer": "E", "options": ["A", "B"]}], "'q1': the right answer 'E' is not one of"),
+        ([{"custom_id": "q1", "options": ["A", "B"]}], "'q1': the right answer '' is not one of"),
+        ([{"custom_id": "q1", "answer": "A"}, {"custom_id": "q1", "answer": "B"}], "each name once"),
+        ({"q1": "A"}, "'q1': the right answer 'A' is not one of"),
+        ([], "expected right answers"),
+    ],
+)
+def test_right_answers_that_are_none_are_refused(tmp_path, gold, message):
+    (tmp_path / "gold.json").write_text(json.dumps(gold))
+    (tmp_path / "batch.jsonl").write_text(reply("q1", [{"A": 0.9, "B": 0.1}]))
+    with pytest.raises(InputError, match=message):
+        [*read_items(tmp_path / "batch.jsonl", truth=tmp_path / "gold.json")]
+
+
+def test_right_answers_are_for_answers_in_openai_form(tmp_path, capsys):
+    (tmp_path / "gold.json").write_text(json.dumps({"q1": "A", "q2": "B"}))
+    tops = {"A": 0.5, "B": 0.3, "-": 0.2}
+    (tmp_path / "batch.jsonl").write_text("\n".join(reply(f"q{at}", [tops]) for at in (1, 2)))
+    batch, gold = str(tmp_path / "batch.jsonl"), str(tmp_path / "gold.json")
+    assert main(["lm", batch, "--truth", gold]) == 0
+    assert "20.0% of the probability of 2 questions" in " ".join(capsys.readouterr().out.split())
+    (tmp_path / "plain.jsonl").write_text(json.dumps({"doc": "a", "text": "b", "logprobs": [-1.0]}))
+    assert main(["lm", str(tmp_path / "plain.jsonl"), "--truth", gold]) == 2
+    assert "are for answers in OpenAI's form, not plain" in capsys.readouterr().err

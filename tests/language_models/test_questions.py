@@ -15,8 +15,10 @@ from unperplexed.language_models import (
     Answer,
     Question,
     Remarks,
+    Text,
     assess_answers,
     assess_questions,
+    assess_texts,
     compare_questions,
     option_probabilities,
     question_events,
@@ -276,4 +278,124 @@ def test_a_model_that_is_better_by_all_metrics_leaves_none_undecided(rng):
     sharp = [replace(q, log_probs=np.where(np.arange(4) == q.correct[0], -0.05, -4.0)) for q in questions]
     found = compare_questions(sharp, questions, names=("sharp", "soft"))
     assert found.verdict.count("sharp is better than soft by ") == 3
-    assert "no evidence" not in found.verdict
+    assert found.verdict.endswith("; no evidence that sharp and soft differ in calibration")
+
+
+def top_gaps(questions):
+    """Probability of the top option of each question, and whether it is correct, by hand."""
+    p = np.array([option_probabilities(q) for q in questions])
+    right = np.array([q.correct[0] for q in questions])
+    return p.max(axis=1), (p.argmax(axis=1) == right).astype(float)
+
+
+def test_overconfidence_in_points_leads_where_it_is_significant(rng):
+    questions = [replace(q, log_probs=2.5 * q.log_probs) for q in some_questions(rng, 300)]
+    p, right = top_gaps(questions)
+    found = assess_questions(questions, resamples=0)
+    test = ttest_rel(p, right)
+    gap = found.overconfidence
+    assert (gap.first, gap.second) == pytest.approx((p.mean(), right.mean()))
+    assert gap.p_value == pytest.approx(test.pvalue)
+    assert gap.interval == pytest.approx(test.confidence_interval(0.95), rel=1e-9)
+    points = f"{100 * (p - right).mean():.1f}"
+    shares = f"(mean confidence {100 * p.mean():.1f}%, {100 * right.mean():.1f}% right)"
+    assert " ".join(str(found).split()).startswith(f"Overconfident by {points} points {shares}. ")
+    assert found.to_dict()["overconfidence"]["difference"] == gap.difference
+    calm = assess_questions(some_questions(rng, 300), resamples=0)
+    assert "confident by" not in str(calm)
+    answers = [Answer(f"q{at}", float(at % 2), 0.2) for at in range(80)]
+    text = " ".join(str(assess_answers(answers, resamples=0)).split())
+    assert text.startswith("Underconfident by 30.0 points (mean confidence 20.0%, 50.0% right). ")
+
+
+def test_the_difference_in_calibration_is_tested_by_question(rng):
+    questions = some_questions(rng, 200)
+    sharp = [replace(q, log_probs=2 * q.log_probs) for q in questions]
+    found = compare_questions(questions, sharp, names=("fit", "sharp"))
+    (p, right), (q, other) = top_gaps(questions), top_gaps(sharp)
+    middle = np.mean([p, q])
+    tests = [
+        ttest_rel(p - right, q - other).pvalue,
+        ttest_rel((p - right) * (p - middle), (q - other) * (q - middle)).pvalue,
+    ]
+    assert found.calibration_p_value == pytest.approx(2 * min(tests))
+    assert found.overconfidence.difference == pytest.approx((p - right - q + other).mean())
+    assert "fit and sharp differ in calibration (mean confidence minus accuracy" in found.verdict
+    alike = compare_questions(questions, [replace(q, log_probs=q.log_probs - 1) for q in questions])
+    assert math.isnan(alike.calibration_p_value)  # the same probabilities
+    assert "calibration" not in alike.verdict
+
+
+def test_answers_are_compared_by_question(rng):
+    first, second = (rng.random(size=(60, 2)) < share for share in (0.8, 0.5))
+    logs = [
+        [
+            Answer(f"q{at}", float(grade), 0.7, "judge", epoch + 1)
+            for at, row in enumerate(log)
+            for epoch, grade in enumerate(row)
+        ]
+        for log in (first, second)
+    ]
+    found = compare_questions(*logs, names=("a", "b"))
+    test = ttest_rel(first.mean(axis=1), second.mean(axis=1))
+    own = found.metrics["mean grade (judge)"]
+    assert own.difference == pytest.approx(first.mean() - second.mean())
+    assert own.p_value == pytest.approx(test.pvalue)
+    assert found.metrics["brier_score"].first == pytest.approx(((0.7 - first) ** 2).mean())
+    assert "a is better than b by mean grade (judge)" in found.verdict
+    assert "a and b differ in calibration" in found.verdict
+    with pytest.raises(InputError, match=r"1 question occur.*'q0'"):
+        compare_questions(logs[0][2:], logs[1])
+    with pytest.raises(InputError, match="not both"):
+        compare_questions(logs[0], some_questions(rng, 3))
+    with pytest.raises(InputError, match="answers: none with a grade"):
+        compare_questions([Answer("a", math.nan)], logs[1])
+    ungraded = compare_questions([replace(each, confidence=None) for each in logs[0]], logs[1])
+    assert (ungraded.overconfidence, "brier_score" in ungraded.metrics) == (None, False)
+
+
+def plain(path, name, n=6):
+    """Write texts of two tasks."""
+    rng = np.random.default_rng(len(name))
+    texts = [(f"{task}/{at}", f"text number {at}") for task in ("law", "art") for at in range(n)]
+    lines = [{"doc": doc, "text": text, "logprobs": (-rng.exponential(size=5)).tolist()} for doc, text in texts]
+    (path / name).write_text("\n".join(map(json.dumps, lines)))
+    return lines
+
+
+def test_texts_have_a_table_of_tasks(tmp_path, capsys):
+    lines = plain(tmp_path, "texts.jsonl")
+    found = assess_texts(tmp_path / "texts.jsonl")
+    for task, rate in found.tasks.items():
+        own = [each for each in lines if each["doc"].startswith(task)]
+        bits = -sum(sum(each["logprobs"]) for each in own) / math.log(2)
+        assert rate.bits == pytest.approx(bits / sum(len(each["text"]) for each in own))
+    assert main(["lm", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "By task, bits per byte." in out
+    assert out.index("\nlaw ") < out.index("\nart ")
+    paths = [Text.of(f"folder {at}/page", "text", [-1.0]) for at in range(9)]
+    assert assess_texts(paths).tasks == {}
+
+
+def test_folders_of_several_kinds_are_compared_kind_by_kind_or_refused(tmp_path, capsys, rng):
+    for model in ("one", "two"):
+        (tmp_path / model).mkdir()
+        plain(tmp_path / model, "texts.jsonl")
+        lines = []
+        for at, q in enumerate(some_questions(rng, 20)):
+            answers = [[str(each), "False"] for each in q.log_probs]
+            asked = {f"gen_args_{k}": {"arg_0": "?", "arg_1": f" {option}"} for k, option in enumerate("ABCD")}
+            line = {"doc_id": at, "target": "1", "arguments": asked, "resps": [[each] for each in answers]}
+            lines.append(json.dumps(line | {"filtered_resps": answers, "filter": "none", "metrics": ["acc"]}))
+        (tmp_path / model / "quiz.jsonl").write_text("\n".join(lines))
+    one, two = (str(tmp_path / model) for model in ("one", "two"))
+    assert main(["lm", one, "--compare", two]) == 0
+    out = capsys.readouterr().out
+    assert "TEXTS\n" in out
+    assert "12 documents" in out
+    assert "QUESTIONS\n" in out
+    assert "20 questions" in out
+    (tmp_path / "two" / "quiz.jsonl").unlink()
+    assert main(["lm", one, "--compare", two, "-q"]) == 2
+    assert "questions: one has 20 and two 0. Name logs" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from typing import Any
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
-from ..language_models.reading import read_items
+from ..language_models.reading import SUFFIXES, read_items
 from .outputs import Outputs, sayer
 
 
@@ -21,7 +21,7 @@ def lm(arguments: argparse.Namespace) -> None:
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
     outputs = Outputs(a)
-    if a.truth:
+    if a.truth and not (len(a.truth) == 1 and a.truth[0].endswith(SUFFIXES)):  # columns, and no file of right answers
         found = _graded(a, files, Remarks())
     elif a.answer and not a.compare:
         _refuse_table(a)
@@ -34,7 +34,7 @@ def lm(arguments: argparse.Namespace) -> None:
 
 def _refuse_table(a: argparse.Namespace) -> None:
     """Refuse options of tables without grades, and several places in logs."""
-    for name in ("question", "by", "wrong", *(["answer"] if a.compare else [])):
+    for name in ("question", "by", "wrong", "separator", *(["answer"] if a.compare else [])):
         if getattr(a, name):
             raise InputError(f"--{name}: is for tables of graded answers; name the column of grades with --truth.")
     if len(a.stated) > 1:
@@ -61,6 +61,8 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
         wrong=a.wrong,
         scale=a.scale,
         words=words,
+        doubtful=a.invalid == "keep",
+        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
         remarks=remarks,
         say=sayer(a),
     )
@@ -82,28 +84,56 @@ def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
 
 def _items(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Iterator[Item]:
-    places = {"stated": (a.stated or [""])[0], "answer": a.answer or ""}
+    places = {"stated": (a.stated or [""])[0], "answer": a.answer or "", "truth": (a.truth or [None])[0]}
     return read_items(files, form=a.format, scale=a.scale, remarks=remarks, say=sayer(a), **places)
 
 
 def _compared(a: argparse.Namespace, files: Sequence[str]) -> Any:
-    """Compare two models: on questions, which are kept, or on texts, of which a few numbers are."""
+    """Compare two models: on texts, of which a few numbers are kept, on questions and by answers, which are kept."""
     from ..language_models.questions import compare_questions
     from ..language_models.text_comparison import compare_texts
 
     names, remarks = _names(files[0], a.compare[0]), (Remarks(), Remarks())
-    logs = [_items(a, some, found) for some, found in zip((files, a.compare), remarks, strict=True)]
-    first = next(logs[0], None)
-    whole = chain([] if first is None else [first], logs[0])
+    logs = [_split(_items(a, some, found)) for some, found in zip((files, a.compare), remarks, strict=True)]
     settings: dict[str, Any] = {"names": names, "common": a.common, "confidence": a.confidence, "remarks": remarks}
-    if isinstance(first, Question):
-        one, two = ([each for each in log if isinstance(each, Question)] for log in (whole, logs[1]))
-        return compare_questions(one, two, outside=a.outside, missing=_missing(a), **settings)
-    return compare_texts(whole, logs[1], **settings)
+    found: dict[str, Any] = {}
+    (texts, others), (more_texts, more_others) = logs
+    if texts or more_texts or not (others or more_others):
+        found["texts"] = compare_texts(texts or [], more_texts or [], **settings)
+    for kind, of in (("questions", Question), ("answers", Answer)):
+        one, two = ([each for each in some if isinstance(each, of)] for some in (others, more_others))
+        if bool(one) != bool(two):
+            counts = f"{names[0]} has {len(one):,} and {names[1]} {len(two):,}"
+            raise InputError(f"{kind}: {counts}. Name logs that have {kind} of both models, or of neither.")
+        if one:
+            settings["remarks"] = (Remarks(), Remarks()) if found else remarks
+            found[kind] = compare_questions(one, two, outside=a.outside, missing=_missing(a), **settings)
+    return _alone(a, found)
+
+
+def _split(items: Iterator[Item]) -> tuple[Iterator[Text] | None, list[Any]]:
+    """Give the texts, None without any, and a list that has the questions and answers once the texts are read."""
+    others: list[Any] = []
+
+    def texts() -> Iterator[Text]:
+        for item in items:
+            if isinstance(item, Text):
+                yield item
+            else:
+                others.append(item)
+
+    rest = texts()
+    first = next(rest, None)
+    return None if first is None else chain([first], rest), others
+
+
+def _alone(a: argparse.Namespace, found: dict[str, Any]) -> Any:
+    """Give the only kind that the logs have, or all."""
+    return next(iter(found.values())) if len(found) == 1 else Kinds(found, a.report)
 
 
 def _missing(a: argparse.Namespace) -> Any:
-    return "leave-out" if a.invalid == "drop" else a.invalid
+    return {"drop": "leave-out", "keep": "refuse"}.get(a.invalid, a.invalid)
 
 
 _STAMP = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]*\d")
@@ -128,43 +158,22 @@ def _names(first: str, second: str) -> tuple[str, str]:
 def _assessed(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:
     """Assess texts as they are read; questions and answers, of which logs have few, are kept."""
     from ..language_models.text_comparison import assess_texts
-    from ..language_models.text_tally import TextTally
 
-    kept: list[Question | Answer] = []
-    tasks: set[str] = set()
-
-    def texts() -> Iterator[Text]:
-        for item in _items(a, files, remarks):
-            if isinstance(item, Text):
-                tasks.add(item.name.rpartition("/")[0])
-                yield item
-            else:
-                kept.append(item)
-
-    tally = TextTally.count(texts())
-    questions = [each for each in kept if isinstance(each, Question)]
-    answers = [each for each in kept if isinstance(each, Answer)]
-    if len(tasks) > 1:
-        remarks.add(
-            "texts of {count} are counted together; assess the files one by one for figures of each", "task", len(tasks)
-        )
-    settings = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed}
+    texts, others = _split(_items(a, files, remarks))
     found: dict[str, Any] = {}
-    if tally.n_documents or not kept:
-        found["texts"] = assess_texts(tally, confidence=a.confidence, remarks=remarks)
-    if kept:
+    if texts or not others:
+        found["texts"] = assess_texts(texts or [], confidence=a.confidence, remarks=remarks)
+    questions = [each for each in others if isinstance(each, Question)]
+    answers = [each for each in others if isinstance(each, Answer)]
+    settings = {"confidence": a.confidence, "resamples": a.resamples, "seed": a.seed}
+    if others:
         from ..language_models.questions import assess_answers, assess_questions
     if questions:
         own = {"events": a.events, "outside": a.outside, "missing": _missing(a)}
-        found["questions"] = assess_questions(questions, remarks=_once(found, remarks), **own, **settings)
+        found["questions"] = assess_questions(questions, remarks=Remarks() if found else remarks, **own, **settings)
     if answers:
-        found["answers"] = assess_answers(answers, remarks=_once(found, remarks), **settings)
-    return next(iter(found.values())) if len(found) == 1 else Kinds(found, a.report)
-
-
-def _once(found: dict[str, Any], remarks: Remarks) -> Remarks:
-    """Give the remarks to the first kind alone."""
-    return type(remarks)() if found else remarks
+        found["answers"] = assess_answers(answers, remarks=Remarks() if found else remarks, **settings)
+    return _alone(a, found)
 
 
 class Kinds:

@@ -98,17 +98,19 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add.many("--stated", "PLACE", text)
     text = "JSON object of phrases and their probabilities, by which stated confidences are read"
     add.path("--words", dest="phrases", metavar="FILE", text=text)
-    add("--scale", type=float, metavar="N", text="highest value of a stated confidence, such as 10 or 100")
+    text = "highest value of a stated confidence without a unit, such as 10 or 100 (tables: by default recognised)"
+    add("--scale", type=float, metavar="N", text=text)
+    add("--separator", metavar="CHAR", text="field separator of a table in a text file: ' ', tab (default: comma)")
     text = (
         "the probability outside a question's options: renormalize (default) divides by the sum of the options',"
         " none-of-these leaves it to none of them"
     )
     add.one_of("--outside", ("renormalize", "none-of-these"), text)
-    text = "an option without a log-probability: refuse (default), take it for zero, or drop the question"
-    add.one_of("--invalid", ("refuse", "zero", "drop"), text)
+    text = "options without a log-probability: refuse, zero, drop the question; keep: also read doubtful confidences"
+    add.one_of("--invalid", ("refuse", "zero", "drop", "keep"), text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add.one_of("--events", ("each-option", "top-option"), text)
-    text = "column of grades, Correct and Wrong or numbers from 0 to 1; several for several graders. Reads a table"
+    text = "columns of grades (Correct, Wrong, 0 to 1) in a table; or JSON of an API's right options by custom_id"
     add.many("--truth", "COLUMN", text)
     text = "columns that name the question; answers to the same question are a cluster"
     add.many("--question", "COLUMN", text)

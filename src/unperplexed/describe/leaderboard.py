@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
+from ..language_models.clustered_ratios import with_gap
 from ..language_models.ranking import Entry, Leaderboard
 from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
@@ -31,7 +32,10 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     judged = [each for each in found.entries if each.gain == each.gain]
     of = "confidences" if len(models) == 1 else "models' confidences"
     first = found.entries[0]
-    lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)}" if len(models) > 1 else ""
+    limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
+    lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
+    beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
+    headline = beat if judged else "Too few answers to recalibrate their confidences"
     tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
     if found.differences:
         tables.insert(0, difference_table(found))
@@ -41,14 +45,8 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
         f"{number_of(len(models), 'model')}, confidences: {', '.join(kinds)}",
-        headline=(
-            f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
-            if judged
-            else "Too few answers to recalibrate their confidences"
-        ),
-        lead=f"{lead} ({confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)})."
-        if lead
-        else "",
+        headline=headline if len(found.entries) > 1 else with_gap(first.overconfidence, headline),
+        lead=lead,
         calm=True,
         further=lookup(term for each in found.entries for term in each.terms),
         first=Section("models", "Models", tables, "Models"),
@@ -133,7 +131,7 @@ def remedy_table(found: Leaderboard) -> Table:
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
         " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
         *_names(found),
-        Column("finding", [each.finding for each in found.entries], words=True),
+        Column("finding", [with_gap(each.overconfidence, each.finding) for each in found.entries], words=True),
         Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
     )
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_cell, short_names
-from ..language_models.questions import JUDGED, GradedAssessment, QuestionComparison
+from ..language_models.clustered_ratios import with_gap
+from ..language_models.questions import GradedAssessment, QuestionComparison
 from ..report.document import LONGEST_NAME, Column, Document, Section, Table
 from ..report.numbers import number, signed
 from ..report.result import Naming, document
@@ -20,11 +21,11 @@ def comparison_document(c: QuestionComparison, naming: Naming, *, brief: bool) -
     """Describe a comparison of two models on the same questions."""
     table = metric_table(c)
     left = [f"{number_of(c.left_out, 'question')} left out: in one of the logs only"] if c.left_out else []
-    text = c.verdict
+    text, decided = c.verdict, any(c.metrics[name].significant for name in c.judged)
     return Document(
         title=f"{' and '.join(c.names)} on the same questions",
         facts=number_of(c.n_questions, "question"),
-        headline=text if any(c.metrics[name].significant for name in c.metrics if name in JUDGED) else capital(text),
+        headline=text if decided or c.differ_in_calibration else capital(text),
         first=Section("metrics", "Metrics", [table], "Metrics"),
         summary=[table],
         settings="paired by question; p-values are not adjusted for the number of metrics",
@@ -91,7 +92,7 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
         headline = f"Not tested for miscalibration: {units} {'is' if found.n_questions == 1 else 'are'} too few"
     return replace(
         whole,
-        headline=headline,
+        headline=with_gap(found.overconfidence, headline),
         # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
         metrics=[each for each in whole.metrics if each.name != TITLES["accuracy"]],
         title=own.title,

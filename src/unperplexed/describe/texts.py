@@ -63,6 +63,7 @@ def text_document(found: TextAssessment, naming: Naming, *, brief: bool) -> Docu
         ],
         summary=[
             rate_table(found),
+            *([task_table(found)] if len(found.tasks) > 1 else []),
             *([profile_table(found, (ROBUST, 0.0, 1.0))] if profiles else []),
             *([position_table(found)] if len(found.positions) > 1 else []),
             *([frequency_table(found)] if len(found.frequencies) > 1 else []),
@@ -92,6 +93,18 @@ def rate_table(found: TextAssessment) -> Table:
         Column("perplexity", [number(each.perplexity) for each in rates]),
         estimates("bits", ((each.bits, each.bits_interval) for each in rates)),
         notes=f"{confidence_interval(found.confidence)} of bits",
+    )
+
+
+def task_table(found: TextAssessment) -> Table:
+    """Return the bits of each task."""
+    rates = list(found.tasks.values())
+    return Table.of(
+        f"By task, bits {_CALLED[rates[0].unit]}.",
+        Column("task", short_names(found.tasks, LONGEST_NAME)),
+        Column(f"{rates[0].unit}s", [count(each.total) for each in rates]),
+        estimates("bits", ((each.bits, each.bits_interval) for each in rates)),
+        notes=confidence_interval(found.confidence),
     )
 
 

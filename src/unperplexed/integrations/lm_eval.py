@@ -14,8 +14,7 @@ import numpy as np
 
 from .._lib.errors import needed
 from ..calibration.errors import smooth_calibration_error
-from ..language_models.items import Question
-from ..language_models.questions import option_probabilities
+from ..language_models.items import Question, option_probabilities
 
 with needed(__name__, "lm-evaluation-harness", "lm-eval"):
     from lm_eval.api.registry import register_aggregation, register_metric

@@ -7,12 +7,12 @@ from .items import Answer as Answer
 from .items import Question as Question
 from .items import Remarks as Remarks
 from .items import Text as Text
+from .items import option_probabilities as option_probabilities
 from .questions import GradedAssessment as GradedAssessment
 from .questions import QuestionComparison as QuestionComparison
 from .questions import assess_answers as assess_answers
 from .questions import assess_questions as assess_questions
 from .questions import compare_questions as compare_questions
-from .questions import option_probabilities as option_probabilities
 from .questions import question_events as question_events
 from .ranking import Agreement as Agreement
 from .ranking import Leaderboard as Leaderboard

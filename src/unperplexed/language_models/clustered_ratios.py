@@ -10,8 +10,9 @@ import numpy as np
 from .._lib.dataclasses import dataclass, fields
 from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
+from ..report.numbers import share
 from ..report.result import frame_like_input
-from ..statistics.intervals import Interval, wilson
+from ..statistics.intervals import Dependence, Interval, uncertain_mean, wilson
 from ..statistics.means import t_quantile
 
 
@@ -152,3 +153,40 @@ def mean_of_sums(sums: RatioSums, confidence: float, larger: bool, most: float =
     events = own / (error / most) ** 2 if error > 0 and own > 0 else degrees + 1
     low, high = wilson(share, events, float(t_quantile(confidence, degrees)))
     return Mean(value, error, Interval(low * most, high * most), n, larger)
+
+
+class PairedMetric(ByValue):
+    """Mean of a metric for both models, and their difference."""
+
+    first: float
+    second: float
+    difference: float
+    """First minus second."""
+    interval: Interval
+    """Confidence interval of ``difference``, by Student's t; NaN where all questions have the same difference."""
+    p_value: float
+    """Probability of a difference at least as large if the expected difference is 0 (two-sided)."""
+    larger_is_better: bool
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.interval.low > 0 or self.interval.high < 0
+
+
+def paired_metric(
+    first: Any, second: Any, confidence: float, larger: bool = False, clusters: Ints | None = None
+) -> PairedMetric:
+    """Means of two figures of the same questions or answers, and their difference by the paired t-test."""
+    apart = uncertain_mean(first - second, np.ones(first.size), Dependence(clusters))
+    means = float(first.mean()), float(second.mean())
+    return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
+
+
+def with_gap(gap: PairedMetric | None, text: str) -> str:
+    """Put before a text by how many points confidences differ from the share of right answers, if not by chance."""
+    if gap is None or not gap.significant:
+        return text
+    points = share(abs(gap.difference)).removesuffix("%")
+    way = "Overconfident" if gap.difference > 0 else "Underconfident"
+    return f"{way} by {points} points (mean confidence {share(gap.first)}, {share(gap.second)} right). {text}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, combinations
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,8 +20,8 @@ from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.group_keys import key_text, row_keys
 from ..sources.columns import check_column
-from ..sources.file_reading import named
-from ..sources.readers import Options, Wanted
+from ..sources.file_reading import FileReading, named
+from ..sources.readers import Wanted
 from ..sources.readers.formats import found_files, open_source
 from .items import Answer, Remarks
 
@@ -32,8 +34,12 @@ GRADES = {
 
 _SHOWN = 30
 """Characters of a cell that a remark shows."""
+_LISTED = 10
+"""Rows that a remark shows."""
 
 UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
+SCALE = "numbers without a unit in the column {column!r} were divided by {own:g}, as the largest of them shows"
+DOUBTFUL = "{{count}} in the column {column!r}: a doubtful confidence, {done} ({shown}; rows counted from 0)"
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
 
@@ -73,6 +79,8 @@ def read_answers(
     wrong: Sequence[str] = (),
     scale: float | None = None,
     words: Mapping[str, float] | None = None,
+    doubtful: bool = False,
+    separator: str | None = None,
     remarks: Remarks | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> GradedAnswers:
@@ -92,8 +100,10 @@ def read_answers(
         Column of the answers themselves.
     wrong : sequence of str
         Further grades that count as wrong, such as Unparseable.
-    scale, words
-        As in `stated_confidence`.
+    scale, words, doubtful
+        As in `stated_confidence`. Without ``scale`` the numbers of a whole column show it, which a remark says.
+    separator : str, optional
+        Separator of the fields of a text file, such as ``" "``; by default a comma, or a tab in ``.tsv``.
     remarks : Remarks, optional
         Takes up what was left out.
     say : callable, optional
@@ -121,7 +131,7 @@ def read_answers(
     remarks = Remarks() if remarks is None else remarks
     confidences = dict(confidences or {})
     names = [*grades, *confidences.values(), *question, *model, *([answer] if answer else [])]
-    table = _table([str(each) for each in ([files] if isinstance(files, str | Path) else files)], names, say)
+    table = _table([str(each) for each in ([files] if isinstance(files, str | Path) else files)], names, separator, say)
     if not table.height:
         raise InputError("answers: no rows.")
     zero = {each.strip().casefold() for each in wrong}
@@ -132,7 +142,10 @@ def read_answers(
             f"{grades[0]}: no grade is known; its values are {seen}. Known are {', '.join(GRADES)} and numbers from 0"
             " to 1; with --wrong others count as wrong."
         )
-    stated = {name: _confidences(table[column], scale, words, remarks) for name, column in confidences.items()}
+    phrases = _checked(scale, words)
+    stated = {
+        name: _confidences(table[column], scale, phrases, doubtful, remarks) for name, column in confidences.items()
+    }
     models = row_keys(table.select(model), table.height) if model else None
     model_names = [] if models is None else [key_text(key) for key in models.keys]
     return GradedAnswers(
@@ -172,12 +185,12 @@ def _known(values: Iterable[float | None]) -> float:
     return next((each for each in values if each is not None), math.nan)
 
 
-def _table(files: Sequence[str], names: Sequence[str], say: Callable[[str], None]) -> pl.DataFrame:
+def _table(files: list[str], names: list[str], separator: str | None, say: Callable[[str], None]) -> pl.DataFrame:
     """Read the columns as texts; null for missing values."""
     parts = []
     for file in found_files(files):
         with named(file.name):
-            source = open_source(file, None, Options(mentioned=names), say)
+            source = open_source(file, None, FileReading(separator=separator).written(names), say)
             for name in names:
                 check_column(name, source)
             for batch in source.batches(Wanted(raw=names)):
@@ -216,26 +229,30 @@ def _grade(text: str | None, wrong: set[str]) -> float:
     return value if 0 <= value <= 1 else math.nan
 
 
-def _confidences(column: pl.Series, scale: float | None, words: Mapping[str, float] | None, remarks: Remarks) -> Floats:
-    table: dict[str | None, float] = {None: math.nan}
-    for text in column.drop_nulls().unique().to_list():
-        table[text] = _confidence(text, scale, words)
-    values = np.array([table[each] for each in column.to_list()], dtype=np.float64)
-    unread = np.flatnonzero(np.isnan(values))
+def _confidences(
+    column: pl.Series, scale: float | None, table: Mapping[str, float], doubtful: bool, remarks: Remarks
+) -> Floats:
+    """Read a column of confidences, whose scale is recognised by all of its numbers."""
+    cells = column.to_list()
+    found = {text: _stated(text) for text in column.drop_nulls().unique().to_list()}
+    own = scale or _common_scale(map(found.get, cells))
+    if own and own > 1 and not scale:
+        remarks.add(SCALE.format(column=column.name, own=own))
+    read = {text: _probability(text, each, own, table, doubtful) for text, each in found.items()}
+    values = np.array([read.get(text, math.nan) for text in cells], dtype=np.float64)
+    unclear = np.array([each is not None and not each.clear for each in map(found.get, cells)], dtype=np.bool_)
+    listed = np.flatnonzero(unclear & (np.isnan(values) != doubtful))
+    if listed.size:
+        shown = "; ".join(f"row {at}: {short_name(cells[at], _SHOWN)!r}" for at in listed[:_LISTED].tolist())
+        done = "which was read" if doubtful else "left out; --invalid keep reads it"
+        remarks.add(DOUBTFUL.format(column=column.name, done=done, shown=shown), "answer", listed.size)
+    unread = np.flatnonzero(np.isnan(values) & ~unclear)
     if unread.size:
         example = short_name(repr(column[int(unread[0])] or ""), _SHOWN)
-        where = f"could be read from the column {column.name!r}, for example from {example}"
+        hint = "" if own else "; --scale names the highest value of numbers without a unit"
+        where = f"could be read from the column {column.name!r}, for example from {example}{hint}"
         remarks.add(f"{{count}}: no confidence {where}", "answer", int(unread.size))
     return values
-
-
-def _confidence(text: str, scale: float | None, words: Mapping[str, float] | None) -> float:
-    try:
-        value = float(text) / (scale or 1.0)
-        return value if 0 <= value <= 1 else math.nan
-    except ValueError:
-        found = stated_confidence(text, scale=scale, words=words)
-        return math.nan if found is None else found
 
 
 def read_words(path: str | Path) -> dict[str, float]:
@@ -271,18 +288,172 @@ def grader_agreement(grades: Mapping[str, Floats]) -> list[tuple[str, str, float
     return found
 
 
-_NUMBER = r"(?<![\w.,])(\d{1,15}(?:\.\d+)?|\.\d+)"  # longer numbers state no confidence, and overflow
-_PERCENT = re.compile(_NUMBER + r"\s*(?:%|percent\b|per cent\b)", re.IGNORECASE)
-_RATIO = re.compile(_NUMBER + r"\s*(?:/|out of)\s*(\d{1,15})(?![\w/]|\.\d)", re.IGNORECASE)
-_NAMED = re.compile(
-    r"\b(?:confidence|confident|probability|certainty|certain)\b[^\d.\n]{0,20}?" + _NUMBER + r"(?![\w%/]|\.\d)",
-    re.IGNORECASE,
+_N = r"(\d{1,15}(?:\.\d+)?|\.\d+)"  # longer numbers state no confidence, and overflow
+_VALUE = re.compile(
+    rf"(?<![\w.,/–-]){_N}(?:\s*%?\s*(?:-|–|\bto\b)\s*{_N})?\s*(%|percent\b|per cent\b|(?:/|out of)\s*(\d{{1,15}}))?"
+    r"(?![\w/%]|[.,]\d)"
 )
-_ALONE = re.compile(r"\s*" + _NUMBER + r"\s*\.?\s*")
+_SCALE = re.compile(
+    r"(?:\bscale (?:of|from)|\bfrom|[(\[](?:on a scale (?:of|from))?)\s*[01]\s*(?:-|–|to)\s*"
+    r"(100|10|7|5|1)\s*%?\s*[)\]]?"
+)
+_STOP = re.compile(r"(?<!\bconf)[.!?;](?=\s|$)|(?<!:)(?<!: )\n")
+"""Where a statement ends."""
+
+_WRITTEN = (
+    (re.compile(r"[*`\"<>|{}_]"), " "),
+    (re.compile("’"), "'"),
+    (re.compile(r"\b(?:50\s*/\s*50|fifty-fifty)\b"), "50%"),
+    (re.compile(rf"\bbetween\s+{_N}(\s*%?)\s+and\s"), r"\1\2 to "),
+)
+"""Markup and spellings, and how they are read."""
+
+_HEDGES = r"about|around|roughly|approximately|maybe|perhaps|say|only|just|probably|be|an?|the|at|of|i'd|i would|put"
+_HEDGE = rf"\W*(?:(?:{_HEDGES})\b[\s~≈]*)*"
+_ALONE = re.compile(rf"(?:\W|\b(?:{_HEDGES}|i think)\b)*")
+_NOUN = r"(?<!consumer |business |investor )(?<!public )(?<!self-)\b(?:confidence|conf|(?:un)?certainty|credence)\b"
+_STATISTICS = r"(?!\s*(?:intervals?|index|bands?|bounds?|limits?|regions?|thresholds?)\b)"
+_TRUST = r"(?! in (?!my\b|this\b|that\b|it\b|(?:the )?(?:answer|response|result|solution|option|choice|prediction)\b))"
+_CHANCE = r"\b(?:probability|prob|chances?|likelihood|likely|odds|p\((?:correct|true)\))"
+_JOINED = r"(?:[:=(,–—-]|->|\b(?:is|of|at|as|(?:would |to )?be)\b)"
+_AFTER = re.compile(
+    rf"{_HEDGE}(?:confident|certain|sure|unsure|confidence|conf|certainty|credence|guess)\b(?! level){_STATISTICS}"
+)
+_LABEL = re.compile(
+    rf"{_NOUN}{_STATISTICS}{_TRUST}(?:[^?]{{0,90}}?{_JOINED})?{_HEDGE}$|(?:^|,)\W*{_CHANCE}\s*[:=]\s*[~≈]?$"
+)
+_ENDS = re.compile(r"\s*(?:$|[^\w\s]|\w+\s*:)")
+_BEFORE = re.compile(
+    r"\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*"
+    rf"(?:[:=(,–—-]|\bat\b){_HEDGE}$"
+    r"|\bi(?:'d| would| will)? (?:give|put|rate|assign) (?:(?:it|this|that|my \w+|the answer) )?(?:an? |at )?$"
+    r"|\bi(?:'m| am) $"
+)
+_LIKELY_BEFORE, _LIKELY_AFTER = re.compile(rf"{_CHANCE}[^\d]*$"), re.compile(rf"\s*{_CHANCE}")
+_OUTCOME = re.compile(
+    r"\b(wrong|incorrect|mistaken|error|confused)\b"
+    r"|\b(?:right|correct(?:ness|ly)?|true)\b|\bthe answer is\b|\bi believe\b"
+)
+_UNSURE_AFTER = re.compile(r"\W*(?:\w+ )?unsure|.*\b(?:i'm|i am|my answer is) (?:wrong|incorrect|mistaken)\b")
+_UNSURE_BEFORE = re.compile(r"\buncertainty\b[^,]*$")
+_OTHERS = re.compile(r"\b(?:he|she|they|you|who|was|were|are|people|experts|respondents|doctors) (?:[\w']+ ){0,3}$")
+_DENIED = re.compile(r"(?:\b(?:not|cannot|nobody|never|hard)\b|n't\b)[^,:(–—]*$")
+_SUPPOSED = re.compile(r"\b(?:would mean|must|need|if(?! i had)|am i)\b")
+_BOUND = re.compile(
+    r"(?:\b(?:more|less|fewer|greater) than|\b(?:over|under|above|below|at least|at most|up to)|[<>≥≤])\s*$"
+)
+_FINAL = re.compile(r"\b(?:final|overall|now|revised|updated)\b")
+
+
+class _Number(NamedTuple):
+    """A number in a text that may state a confidence."""
+
+    value: float
+    """As it is written; the middle of a range."""
+    top: float
+    """Highest value that it may have; NaN where the text does not say so."""
+    doubt: bool = False
+    """Whether it is the probability of being wrong."""
+    clear: bool = True
+    final: bool = False
+
+    def probability(self, scale: float | None) -> float:
+        """Give it as a probability; NaN where its scale is unknown, or where it is out of range.
+
+        On a larger scale a number such as 0.9 is not read either, since it may be a probability.
+        """
+        top = self.top
+        if math.isnan(top) and scale and not (scale > 1 and 0 < self.value < 1):
+            top = scale
+        p = self.value / top if top > 0 else math.nan
+        return (1 - p if self.doubt else p) if 0 <= p <= 1 else math.nan
+
+
+def _numbers_in(text: str) -> Iterator[_Number]:
+    """Find the numbers of a text that have a unit, and those beside a word of confidence."""
+    plain = text.casefold()
+    for pattern, instead in _WRITTEN:
+        plain = pattern.sub(instead, plain)
+    scale = _SCALE.search(plain)
+    plain = _SCALE.sub(" ", plain)
+    stops = [0, *(each.end() for each in _STOP.finditer(plain)), len(plain)]
+    for each in _VALUE.finditer(plain):
+        first, last = stops[bisect_right(stops, each.start()) - 1], stops[bisect_left(stops, each.end())]
+        before = plain[max(first, each.start() - _REACH) : each.start()]
+        after = plain[each.end() : min(last, each.end() + _REACH)]
+        low, high, unit, of = each.groups()
+        value = float(low) if high is None else (float(low) + float(high)) / 2
+        top = float(of) if of else 100.0 if unit else float(scale[1]) if scale else math.nan
+        said = "alone" if _is_alone(plain, each) else _beside(before, after, bool(unit), value <= 1 and "." in low)
+        if unit or said:
+            clear = bool(said) and not _BOUND.search(before)
+            top = 1.0 if said == "chance" and not unit else top
+            yield _Number(value, top, _is_doubt(said, before, after), clear, bool(_FINAL.search(before)))
+
+
+def _is_alone(plain: str, number: re.Match[str]) -> bool:
+    """Whether a text has no other words than "about", "I'd say" and their like."""
+    rest = plain[: number.start()], plain[number.end() :]
+    return all(len(each) < _REACH and _ALONE.fullmatch(each) for each in rest)
+
+
+def _beside(before: str, after: str, unit: bool, fraction: bool) -> str:
+    """Say beside which words a number stands: a confidence, a chance of being right or wrong, or "" for none."""
+    whole = before + after
+    if _DENIED.search(before) or _SUPPOSED.search(whole) or after.rstrip().endswith("?"):
+        return ""
+    known, others = unit or fraction, _OTHERS.search(before)
+    spoken = _AFTER.match(after) and not others and not before.endswith(" at ")
+    labelled = _LABEL.search(before if known else re.split(r"\d", before)[-1]) and (known or _ENDS.match(after))
+    if (known and spoken) or ((labelled or (known and _BEFORE.search(before))) and not after.startswith(" of ")):
+        return "confidence"
+    near = _LIKELY_BEFORE.search(before) or (not others and _LIKELY_AFTER.match(after))
+    return "chance" if known and near and _OUTCOME.search(whole) else ""
+
+
+def _is_doubt(said: str, before: str, after: str) -> bool:
+    """Whether a number is the probability of being wrong."""
+    if said == "confidence":
+        return bool(_UNSURE_AFTER.match(after) or _UNSURE_BEFORE.search(before))
+    outcomes = [*_OUTCOME.finditer(after), *reversed([*_OUTCOME.finditer(before)])]
+    return said == "chance" and outcomes[0][1] is not None
+
+
+def _stated(text: str) -> _Number | None:
+    """Find the number that states the confidence; unclear where several differ, or none stands beside its word."""
+    try:
+        return _Number(float(text), math.nan)
+    except ValueError:
+        numbers = [*_numbers_in(text)]
+    clear = [each for each in numbers if each.clear]
+    if not clear:
+        return numbers[-1] if numbers else None
+    alike = len({each[:3] for each in clear}) == 1 or clear[-1].final
+    return clear[-1]._replace(clear=alike)
+
+
+def _common_scale(numbers: Iterable[_Number | None]) -> float | None:
+    """Recognise the highest value of numbers without a unit; None where it is not clear.
+
+    It is 1 if most of them are between 0 and 1, else by the largest of them.
+    """
+    bare = [each.value for each in numbers if each and each.clear and math.isnan(each.top) and 0 <= each.value <= 100]
+    most, fractions = max(bare, default=0.0), sum(0 < each < 1 for each in bare)
+    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and len(bare) > 1):
+        return 1.0
+    if most > 10:
+        return 100.0
+    return 10.0 if most > 5 and len(bare) >= _FEWEST_OF_TEN else None
+
+
+_REACH = 200
+"""Characters before and after a number that are read with it."""
+_FEWEST_OF_TEN = 10
+"""Numbers up to 10 from which on a scale of ten is recognised."""
 
 
 def stated_confidence(
-    text: str, *, scale: float | None = None, words: Mapping[str, float] | None = None
+    text: str, *, scale: float | None = None, words: Mapping[str, float] | None = None, doubtful: bool = False
 ) -> float | None:
     """Read the confidence that a text states, as a probability.
 
@@ -291,10 +462,13 @@ def stated_confidence(
     text : str
         What the model wrote.
     scale : float, optional
-        Highest value of a bare number, such as 10 or 100. Without it a bare number is read only if it is written with a
-        decimal point and at most 1.
+        Highest value of a bare number, such as 10 or 100, of which 0.9 is then not read. Without it a bare number is
+        read as a probability if it is below 1, and as a percentage if it is above 10.
     words : mapping of str to float, optional
         Your own table of phrases and their probabilities. The longest phrase counts; numbers come before phrases.
+    doubtful : bool, default False
+        Also read the last percentage or ratio of a text in which no number stands beside a word of confidence, or in
+        which several confidences differ.
 
     Returns
     -------
@@ -308,34 +482,47 @@ def stated_confidence(
 
     Notes
     -----
-    Read are percentages ("65%", "65 percent"), ratios ("7/10", "7 out of 10"), and bare numbers behind *confidence*,
-    *confident*, *probability*, *certainty* or *certain*, or alone. The last one in the text counts. A number out of
-    range is not read.
+    Percentages ("65%", "65 percent"), ratios ("7/10", "7 out of 10") and bare numbers are read if they stand alone or
+    beside a word of confidence, such as *confidence*, *sure* or *certain*, or beside a *chance* or *probability* of
+    being right or wrong. The probability of being wrong is subtracted from 1, and a range is its middle. A number out
+    of range is not read, nor one that is denied ("not 100% sure") or somebody else's ("experts are 95% certain").
 
     Examples
     --------
     >>> from unperplexed.language_models import stated_confidence
     >>> [stated_confidence(each) for each in ("Paris. I am 65% sure.", "Confidence: 7/10", "0.8", "Confidence: 8")]
     [0.65, 0.7, 0.8, None]
+    >>> [stated_confidence(each) for each in ("A 20% chance that I'm wrong.", "90-95% sure", "The answer is 42%.")]
+    [0.8, 0.925, None]
     >>> stated_confidence("Confidence: 8", scale=10)
     0.8
     >>> stated_confidence("Fairly sure it is Paris.", words={"sure": 0.9, "fairly sure": 0.75})
     0.75
     """
+    table = _checked(scale, words)
+    number = _stated(text)
+    p = _probability(text, number, scale or _common_scale([number]), table, doubtful)
+    return None if math.isnan(p) else p
+
+
+def _checked(scale: float | None, words: Mapping[str, float] | None) -> dict[str, float]:
+    """Check a scale and give the table of phrases."""
     if scale is not None and not scale > 0:
         raise InputError(f"scale: expected the highest value of a stated confidence, such as 10 or 100, got {scale!r}.")
     table = {phrase.casefold(): float(p) for phrase, p in (words or {}).items()}
     for phrase, p in table.items():
         if not 0 <= p <= 1:
             raise InputError(f"words: {phrase!r} has {p:g}; expected a probability from 0 to 1.")
-    plain = text.replace("*", "").replace("_", " ")
-    found = [(each.start(1), float(each[1]) / 100) for each in _PERCENT.finditer(plain)]
-    found += [(each.start(1), float(each[1]) / int(each[2])) for each in _RATIO.finditer(plain) if int(each[2])]
-    whole = _ALONE.fullmatch(plain)
-    bare = chain(_NAMED.finditer(plain), [whole] if whole else [])
-    found += [(each.start(1), float(each[1]) / (scale or 1.0)) for each in bare if scale is not None or "." in each[1]]
-    inside = [(at, p) for at, p in found if 0 <= p <= 1]
-    if inside:
-        return max(inside)[1]
-    known = [phrase for phrase in table if re.search(rf"\b{re.escape(phrase)}\b", plain.casefold())]
-    return table[max(known, key=len)] if known and not found else None
+    return table
+
+
+def _probability(
+    text: str, number: _Number | None, scale: float | None, table: Mapping[str, float], doubtful: bool
+) -> float:
+    """Give the probability of a number, or of the longest phrase of a text without a clear one; NaN for none."""
+    if number is not None and number.clear:
+        return number.probability(scale)
+    known = [phrase for phrase in table if re.search(rf"\b{re.escape(phrase)}\b", text.casefold())]
+    if known:
+        return table[max(known, key=len)]
+    return number.probability(scale) if number is not None and doubtful else math.nan

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from .._lib.dataclasses import Frozen, dataclass, field
-from .._lib.errors import InputError
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats
 
@@ -154,6 +154,74 @@ class Question(Frozen, eq=False):
             )
         if np.isposinf(self.log_probs).any() or (self.unconditional is not None and np.isinf(self.unconditional).any()):
             raise InputError(f"question {self.name!r:.60}: a log-probability is infinite.")
+
+
+_ROUNDING_OF_OPTIONS = 1e-3
+"""By how much probabilities, which tools round, may sum to more than 1."""
+
+Outside = Literal["renormalize", "none-of-these"]
+Missing = Literal["refuse", "zero", "leave-out"]
+
+
+def option_probabilities(
+    question: Question, outside: Outside = "renormalize", missing: Missing = "refuse"
+) -> Floats | None:
+    """Give the probabilities of a question's options; None for one to be left out.
+
+    Parameters
+    ----------
+    question : Question
+        A question with the log-probability of each option.
+    outside : {"renormalize", "none-of-these"}, default "renormalize"
+        ``"renormalize"`` divides by the sum over the options: the probability that an option is chosen if one of them
+        is. ``"none-of-these"`` takes the probabilities as they are; the rest belongs to none of the options.
+    missing : {"refuse", "zero", "leave-out"}, default "refuse"
+        How to treat an option without a log-probability: as an error, as a probability of 0, or by leaving its question
+        out.
+
+    Returns
+    -------
+    array of shape (options,) or None
+
+    Raises
+    ------
+    InputError
+        For a missing log-probability, with ``missing="refuse"``, one above 0 with ``outside="none-of-these"``, and a
+        question whose options all have a probability of 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unperplexed.language_models import Question, option_probabilities
+    >>> option_probabilities(Question("capital", ("Paris", "Rome"), np.log([0.6, 0.2]), (0,))).round(2)
+    array([0.75, 0.25])
+    """
+    check_choice("outside", outside, ("renormalize", "none-of-these"))
+    check_choice("missing", missing, ("refuse", "zero", "leave-out"))
+    x = np.asarray(question.log_probs, dtype=np.float64)
+    name = shown(question.name)
+    if np.isnan(x).any():
+        if missing == "leave-out":
+            return None
+        if missing == "refuse":
+            raise InputError(
+                f"question {name!r}: option {int(np.isnan(x).argmax())} (counted from 0) has no log-probability. Take"
+                " it for a probability of 0 with missing='zero' (--invalid zero), or leave such questions out with"
+                " missing='leave-out' (--invalid drop)."
+            )
+        x = np.where(np.isnan(x), -np.inf, x)
+    if x.max() == -np.inf:
+        raise InputError(f"question {name!r}: all options have a probability of 0.")
+    if outside == "none-of-these":
+        p = np.exp(x)
+        if x.max() > 0 or p.sum() > 1 + _ROUNDING_OF_OPTIONS:
+            raise InputError(
+                f"question {name!r}: the options' probabilities sum to {p.sum():g}, so these are no log-probabilities"
+                " of different answers; divide them by their sum with outside='renormalize' (--outside renormalize)."
+            )
+        return np.asarray(p)
+    p = np.exp(x - x.max())
+    return np.asarray(p / p.sum())
 
 
 class Answer(Frozen):

@@ -14,7 +14,7 @@ import numpy as np
 from .._lib.errors import InputError, check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text
 from .._lib.serialize import plain_values
-from .._lib.typing import Bools, ByValue, Floats, Ints
+from .._lib.typing import Bools, Floats, Ints
 from .._version import __version__
 from ..assessment.assess import assess
 from ..assessment.remedy import PythonLine
@@ -22,16 +22,23 @@ from ..assessment.result import Assessment
 from ..report.document import listed
 from ..report.numbers import between, signed
 from ..report.result import JsonResult
-from ..statistics.intervals import Dependence, Interval, Sampling, checked_sampling, uncertain_mean
-from .clustered_ratios import Mean, mean_of, metrics_frame
-from .items import UNREAD, Answer, Question, Remarks, shown, two_logs, unlike, utf8
+from ..statistics.intervals import Sampling, alpha_of, checked_sampling
+from .clustered_ratios import Mean, PairedMetric, mean_of, metrics_frame, paired_metric
+from .items import (
+    UNREAD,
+    Answer,
+    Missing,
+    Outside,
+    Question,
+    Remarks,
+    option_probabilities,
+    shown,
+    two_logs,
+    unlike,
+    utf8,
+)
 
-Outside = Literal["renormalize", "none-of-these"]
-Missing = Literal["refuse", "zero", "leave-out"]
 Which = Literal["each-option", "top-option"]
-
-_ROUNDING = 1e-3
-"""By how much probabilities, which tools round, may sum to more than 1."""
 
 ZEROED = "{count}: an option without a log-probability has a probability of 0"
 LEFT_OUT = "{count} left out: an option without a log-probability"
@@ -45,67 +52,6 @@ class Events(NamedTuple):
     happened: Bools
     probability: Floats
     question: Ints
-
-
-def option_probabilities(
-    question: Question, outside: Outside = "renormalize", missing: Missing = "refuse"
-) -> Floats | None:
-    """Give the probabilities of a question's options; None for one to be left out.
-
-    Parameters
-    ----------
-    question : Question
-        A question with the log-probability of each option.
-    outside : {"renormalize", "none-of-these"}, default "renormalize"
-        ``"renormalize"`` divides by the sum over the options: the probability that an option is chosen if one of them
-        is. ``"none-of-these"`` takes the probabilities as they are; the rest belongs to none of the options.
-    missing : {"refuse", "zero", "leave-out"}, default "refuse"
-        How to treat an option without a log-probability: as an error, as a probability of 0, or by leaving its question
-        out.
-
-    Returns
-    -------
-    array of shape (options,) or None
-
-    Raises
-    ------
-    InputError
-        For a missing log-probability, with ``missing="refuse"``, one above 0 with ``outside="none-of-these"``, and a
-        question whose options all have a probability of 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from unperplexed.language_models import Question, option_probabilities
-    >>> option_probabilities(Question("capital", ("Paris", "Rome"), np.log([0.6, 0.2]), (0,))).round(2)
-    array([0.75, 0.25])
-    """
-    check_choice("outside", outside, ("renormalize", "none-of-these"))
-    check_choice("missing", missing, ("refuse", "zero", "leave-out"))
-    x = np.asarray(question.log_probs, dtype=np.float64)
-    name = shown(question.name)
-    if np.isnan(x).any():
-        if missing == "leave-out":
-            return None
-        if missing == "refuse":
-            raise InputError(
-                f"question {name!r}: option {int(np.isnan(x).argmax())} (counted from 0) has no log-probability. Take"
-                " it for a probability of 0 with missing='zero' (--invalid zero), or leave such questions out with"
-                " missing='leave-out' (--invalid drop)."
-            )
-        x = np.where(np.isnan(x), -np.inf, x)
-    if x.max() == -np.inf:
-        raise InputError(f"question {name!r}: all options have a probability of 0.")
-    if outside == "none-of-these":
-        p = np.exp(x)
-        if x.max() > 0 or p.sum() > 1 + _ROUNDING:
-            raise InputError(
-                f"question {name!r}: the options' probabilities sum to {p.sum():g}, so these are no log-probabilities"
-                " of different answers; divide them by their sum with outside='renormalize' (--outside renormalize)."
-            )
-        return np.asarray(p)
-    p = np.exp(x - x.max())
-    return np.asarray(p / p.sum())
 
 
 def question_events(
@@ -233,6 +179,7 @@ def assess_questions(
 
     metrics = means(np.ones(len(kept), dtype=np.bool_))
     forecasts = question_events(kept, events, outside=outside, missing=missing)
+    top = question_events(kept, "top-option", outside=outside, missing=missing)
     return GradedAssessment(
         "question",
         len(kept),
@@ -243,6 +190,7 @@ def assess_questions(
         remarks.sentences(),
         {task: means(some) for task, some in _by_task(kept).items()},
         len(kept),
+        overconfidence=paired_metric(top.probability, top.happened, sampling.confidence),
     )
 
 
@@ -357,26 +305,19 @@ def assess_answers(
     """
     sampling = checked_sampling(confidence, resamples, seed)
     remarks = Remarks() if remarks is None else remarks
-    given = list(answers)
-    kept = [each for each in given if not math.isnan(each.grade)]
-    if len(kept) < len(given):
-        remarks.add(UNGRADED, "answer", len(given) - len(kept))
-    if not kept:
-        raise InputError("answers: none with a grade.")
+    kept = _checked_answers(answers, remarks)
     at = np.unique([each.name for each in kept], return_inverse=True)[1]
     grades, graders = np.array([each.grade for each in kept]), np.array([each.grader for each in kept])
-    _check_grades(kept, grades)
 
     def means(of: Bools) -> dict[str, Mean]:
         by_grader = {grader: of & (graders == grader) for grader in sorted(set(graders[of].tolist()))}
-        named = {f"mean grade ({grader})" if grader else "mean grade": some for grader, some in by_grader.items()}
+        named = {_graded_by(grader): some for grader, some in by_grader.items()}
         return {name: mean_of(grades[some], sampling.confidence, True, at[some]) for name, some in named.items()}
 
     metrics = means(np.ones(len(kept), dtype=np.bool_))
     stated = np.array([math.nan if each.confidence is None else each.confidence for each in kept])
-    _check_confidences(kept, stated)
     some = ~np.isnan(stated)
-    assessment = None
+    assessment = gap = None
     if some.any():
         metrics["brier_score"] = mean_of((stated[some] - grades[some]) ** 2, sampling.confidence, False, at[some])
         whole = some & ((grades == 0) | (grades == 1))
@@ -385,6 +326,7 @@ def assess_answers(
         if whole.any():
             events = Events(grades[whole] == 1, stated[whole], at[whole])
             assessment = _assessment(events, "answer", sampling)
+            gap = paired_metric(stated[whole], grades[whole], sampling.confidence, clusters=at[whole])
     return GradedAssessment(
         "answer",
         len(kept),
@@ -396,28 +338,32 @@ def assess_answers(
         {task: means(some) for task, some in _by_task(kept).items()},
         len(set(at[some].tolist())),
         remarks.counts[UNREAD, "answer"],
+        gap,
     )
 
 
-def _check_grades(answers: Sequence[Answer], grades: Floats) -> None:
-    bad = np.flatnonzero(~(np.abs(grades) <= _LARGEST_GRADE))
-    if bad.size:
-        name, grade = shown(answers[bad[0]].name), grades[bad[0]]
-        raise InputError(f"answer to {name!r}: a grade of {grade:g}; expected one up to {_LARGEST_GRADE:g}.")
+def _checked_answers(answers: Iterable[Answer], remarks: Remarks) -> list[Answer]:
+    """Leave out answers without a grade, with a remark, and refuse grades and confidences out of range."""
+    given = list(answers)
+    kept = [each for each in given if not math.isnan(each.grade)]
+    if len(kept) < len(given):
+        remarks.add(UNGRADED, "answer", len(given) - len(kept))
+    if not kept:
+        raise InputError("answers: none with a grade.")
+    for each in kept:
+        name, stated = shown(each.name), each.confidence
+        if abs(each.grade) > _LARGEST_GRADE:
+            raise InputError(f"answer to {name!r}: a grade of {each.grade:g}; expected one up to {_LARGEST_GRADE:g}.")
+        if stated is not None and (stated < 0 or stated > 1):
+            raise InputError(
+                f"answer to {name!r}: a stated confidence of {stated:g}; expected a"
+                " probability from 0 to 1. Divide percentages by 100 in the scorer."
+            )
+    return kept
 
 
 _LARGEST_GRADE = 1e100
 """Squares of larger ones may be infinite."""
-
-
-def _check_confidences(answers: Sequence[Answer], stated: Floats) -> None:
-    bad = np.flatnonzero((stated < 0) | (stated > 1))
-    if bad.size:
-        each = answers[bad[0]]
-        raise InputError(
-            f"answer to {shown(each.name)!r}: a stated confidence of {stated[bad[0]]:g}; expected a"
-            " probability from 0 to 1. Divide percentages by 100 in the scorer."
-        )
 
 
 def _assessment(events: Events, event: str, sampling: Sampling) -> Any:
@@ -451,6 +397,8 @@ class GradedAssessment(JsonResult):
     """Questions with options or stated confidences, the clusters of the assessment."""
     unread: int = 0
     """Answers that could not be read from the outputs, and count as wrong."""
+    overconfidence: PairedMetric | None = None
+    """Mean confidence, stated or of the top option, the share of right answers, and their difference. 0 is best."""
     version: str = __version__
 
     def to_dict(self) -> dict[str, Any]:
@@ -479,25 +427,6 @@ class GradedAssessment(JsonResult):
         return f"<GradedAssessment of {number_of(self.n, self.what)}>"
 
 
-class PairedMetric(ByValue):
-    """Mean of a metric for both models, and their difference."""
-
-    first: float
-    second: float
-    difference: float
-    """First minus second."""
-    interval: Interval
-    """Confidence interval of ``difference``, by Student's t; NaN where all questions have the same difference."""
-    p_value: float
-    """Probability of a difference at least as large if the expected difference is 0 (two-sided)."""
-    larger_is_better: bool
-
-    @property
-    def significant(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.interval.low > 0 or self.interval.high < 0
-
-
 class QuestionComparison(JsonResult):
     """Differences between two models on the same questions, paired by question.
 
@@ -513,16 +442,29 @@ class QuestionComparison(JsonResult):
     confidence: float
     remarks: tuple[str, ...]
     """What was found in the logs of either model, and which metrics were left out."""
+    overconfidence: PairedMetric | None = None
+    """Mean confidence minus the share of right answers, of both models; None without confidences. 0 is best."""
+    calibration_p_value: float = math.nan
+    """Of the test that both models are calibrated alike: have the same overconfidence, on average and as it grows with
+    the confidence."""
     version: str = __version__
 
     @property
+    def judged(self) -> dict[str, str]:
+        """Metrics of which the verdict speaks, and their names in words."""
+        return {name: JUDGED.get(name, name) for name in self.metrics if name in JUDGED or name.startswith(GRADE)}
+
+    @property
+    def differ_in_calibration(self) -> bool:
+        """Whether the test of equal calibration rejects at 1 minus the confidence level."""
+        return self.calibration_p_value < alpha_of(self.confidence)
+
+    @property
     def verdict(self) -> str:
-        """By which of accuracy, Brier score and log loss one model is better, and by which there is no evidence."""
+        """By which of accuracy, Brier score and log loss one model is better, and whether their calibration differs."""
         first, second = self.names
         level, parts, undecided = confidence_interval(self.confidence), [], []
-        for name, called in JUDGED.items():
-            if name not in self.metrics:
-                continue
+        for name, called in self.judged.items():
             each = self.metrics[name]
             if not each.significant:
                 undecided.append(called)
@@ -530,6 +472,12 @@ class QuestionComparison(JsonResult):
             way = "better" if (each.difference > 0) == each.larger_is_better else "worse"
             limits = f"difference {signed(each.difference)}, {level} {between(*each.interval)}"
             parts.append(f"{first} is {way} than {second} by {called} ({limits}, {p_value_text(each.p_value)})")
+        gap, p = self.overconfidence, self.calibration_p_value
+        if gap is not None and self.differ_in_calibration:
+            gaps = f"mean confidence minus accuracy {signed(gap.first)} and {signed(gap.second)}, {p_value_text(p)}"
+            parts.append(f"{first} and {second} differ in calibration ({gaps})")
+        elif not math.isnan(p):
+            undecided.append("calibration")
         if undecided:
             parts.append(f"no evidence that {first} and {second} differ in {listed(undecided, 'or')}")
         return "; ".join(parts)
@@ -554,8 +502,8 @@ class QuestionComparison(JsonResult):
 
 
 def compare_questions(
-    first: Iterable[Question],
-    second: Iterable[Question],
+    first: Iterable[Question | Answer],
+    second: Iterable[Question | Answer],
     *,
     names: Sequence[str] = ("first", "second"),
     common: bool = False,
@@ -564,12 +512,13 @@ def compare_questions(
     confidence: float = 0.95,
     remarks: tuple[Remarks, Remarks] | None = None,
 ) -> QuestionComparison:
-    """Compare two models on the same questions by accuracy, Brier score and log loss, paired by question.
+    """Compare two models on the same questions by accuracy, proper scores and calibration, paired by question.
 
     Parameters
     ----------
-    first, second : iterable of Question
-        The questions of each model's log, as `read_items` reads them.
+    first, second : iterable of Question, or of Answer
+        The questions with options, or the graded answers, of each model's log, as `read_items` reads them. Several
+        answers to a question are averaged.
     names : two str
         What the models are called.
     common : bool, default False
@@ -594,7 +543,9 @@ def compare_questions(
     -----
     Each metric is that of `assess_questions`; ``log_loss`` is minus the logarithm of the probability of the correct
     options. A metric that is undefined or infinite for some of the questions is left out, with a remark. The interval
-    is that of the paired t-test.
+    is that of the paired t-test. Whether the models differ in calibration is tested with e = p - y, where p is the
+    probability of the top option and y whether it is correct: paired t-tests of the differences in e and in e (p -
+    mean p), with the smaller p-value doubled (Bonferroni).
 
     Examples
     --------
@@ -606,36 +557,89 @@ def compare_questions(
     >>> round(found.metrics["acc"].difference, 3), round(found.metrics["log_loss"].difference, 3)
     (0.333, -0.501)
     """
-    confidence = checked_sampling(confidence, 0, 0).confidence
+    level = checked_sampling(confidence, 0, 0).confidence
     models, of_logs = two_logs(names, remarks)
-    logs = zip((first, second), of_logs, models, strict=True)
-    tables = [_table(kept_questions(each, missing, found), name) for each, found, name in logs]
-    both = _same(tables, models, common)
+    logs: list[list[Any]] = [list(each) for each in (first, second)]
+    graded = any(isinstance(each, Answer) for log in logs for each in log)
+    if graded and any(isinstance(each, Question) for log in logs for each in log):
+        raise InputError("questions: expected questions with options or graded answers, not both.")
+    tables: list[dict[str, Any]] = [
+        _by_question(_checked_answers(log, found)) if graded else _table(kept_questions(log, missing, found), model)
+        for log, found, model in zip(logs, of_logs, models, strict=True)
+    ]
+    both = [name for name in tables[0] if name in tables[1]]
+    alone = [name for name in (*tables[0], *tables[1]) if (name in tables[0]) != (name in tables[1])]
+    if alone and not common:
+        raise unlike(models, ALONE, alone, "question")
     if len(both) < 2:
         raise InputError("questions: at least two that both logs have are needed to compare models.")
-    values = [question_metrics([table[name] for name in both], outside, missing) for table in tables]
+    pairs = [[table[name] for name in both] for table in tables]
+    values = [_answer_metrics(each) if graded else _option_metrics(each, outside, missing) for each in pairs]
+    said = [each for log, name in zip(of_logs, models, strict=True) for each in log.of_model(name)]
+    alone_metrics = sorted(values[0].keys() ^ values[1].keys()) if graded else []
+    said += [f"{name} left out: of one model only" for name in alone_metrics]
+    said += [] if graded else _left_out(pairs, values, models)
+    (p, right), (q, other) = ((each.pop("confidence"), each.pop("right")) for each in values)
+    middle = np.mean([p, q])
+    growth = paired_metric((p - right) * (p - middle), (q - other) * (q - middle), level)
+    gap = paired_metric(p - right, q - other, level)
     metrics = {
-        name: _paired(values[0][name], values[1][name], confidence, rule.larger_is_better)
-        for name, rule in RULES.items()
-        if all(name in each and np.isfinite(each[name]).all() for each in values)
+        name: paired_metric(own, values[1][name], level, name not in RULES or RULES[name].larger_is_better)
+        for name, own in values[0].items()
+        if name in values[1] and np.isfinite([own, values[1][name]]).all()
     }
     return QuestionComparison(
         models,
         len(both),
         metrics,
-        sum(map(len, tables)) - 2 * len(both),
-        confidence,
-        (
-            *(said for found, name in zip(of_logs, models, strict=True) for said in found.of_model(name)),
-            *_left_out([[table[name] for name in both] for table in tables], values, models),
-        ),
+        len(alone),
+        level,
+        tuple(said),
+        None if math.isnan(gap.difference) else gap,
+        min(2 * min(gap.p_value, growth.p_value), 1.0),
     )
+
+
+def _by_question(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {}
+    for each in answers:
+        found.setdefault(each.name, []).append(each)
+    return found
+
+
+def _option_metrics(questions: Sequence[Question], outside: Outside, missing: Missing) -> dict[str, Any]:
+    top = question_events(questions, "top-option", outside=outside, missing=missing)
+    return {"confidence": top.probability, "right": top.happened, **question_metrics(questions, outside, missing)}
+
+
+def _answer_metrics(questions: Sequence[Sequence[Answer]]) -> dict[str, Floats]:
+    """Average grades and confidences over the answers to each question; NaN where there are none."""
+    found: dict[str, Floats] = {}
+    for at, answers in enumerate(questions):
+        values: dict[str, list[float]] = {"brier_score": [], "confidence": [], "right": []}
+        for each in answers:
+            values.setdefault(_graded_by(each.grader), []).append(each.grade)
+            if each.confidence is not None:
+                values["brier_score"].append((each.confidence - each.grade) ** 2)
+                values["confidence"].append(each.confidence)
+                values["right"].append(each.grade)
+        for name, some in values.items():
+            found.setdefault(name, np.full(len(questions), math.nan))[at] = np.mean(some) if some else math.nan
+    return found
+
+
+def _graded_by(grader: str) -> str:
+    return f"{GRADE} ({grader})" if grader else GRADE
 
 
 def _left_out(
     questions: Sequence[Sequence[Question]], values: Sequence[dict[str, Floats]], names: Sequence[str]
 ) -> list[str]:
-    """Say why metrics are left out that are undefined or infinite for some questions; none where for all."""
+    """Say why metrics are left out that are undefined or infinite for some questions; refuse other options."""
+    pairs = [*zip(*questions, strict=True)]
+    other = [one.name for one, two in pairs if (one.options, one.correct) != (two.options, two.correct)]
+    if other:
+        raise unlike(names, OTHER, other, "question")
     found = []
     correct = np.array([len(each.correct) for each in questions[0]])
     if several := int((correct > 1).sum()):
@@ -651,7 +655,6 @@ def _left_out(
             )
     if empty := sum(not all(each.options) for each in questions[0]):
         found.append(f"acc_norm and acc_bytes left out: {_have(empty)} an empty option")
-    pairs = zip(*questions, strict=True)
     unknown = sum(any(each.unconditional is None for each in pair) for pair in pairs)
     if unknown and any("acc_mutual_info" in each for each in values):
         found.append(
@@ -673,29 +676,11 @@ def _table(questions: Iterable[Question], model: str) -> dict[str, Question]:
     return found
 
 
-def _same(tables: Sequence[dict[str, Question]], names: Sequence[str], common: bool) -> list[str]:
-    """Names of the questions of both logs, whose options are the same."""
-    one, two = tables
-    alone = [name for name in (*one, *two) if (name in one) != (name in two)]
-    if alone and not common:
-        raise unlike(names, ALONE, alone, "question")
-    both = [name for name in one if name in two]
-    other = [name for name in both if (one[name].options, one[name].correct) != (two[name].options, two[name].correct)]
-    if other:
-        raise unlike(names, OTHER, other, "question")
-    return both
-
-
-def _paired(first: Any, second: Any, confidence: float, larger: bool) -> PairedMetric:
-    apart = uncertain_mean(first - second, np.ones(first.size), Dependence())
-    means = float(first.mean()), float(second.mean())
-    return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
-
-
 ALONE = "{count} occur in one of the logs only, for example {example}. Leave these out with common=True (--common)."
 OTHER = (
     "the options or the correct one differ in {count}, for example {example}. Only the same questions are comparable."
 )
 
+GRADE = "mean grade"
 JUDGED = {"acc": "accuracy", "brier_score": "Brier score", "log_loss": "log loss"}
 """Metrics of which the verdict speaks, and their names in words."""

@@ -25,7 +25,7 @@ from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Dependence, Interval, Metric, UncertainMean, checked_sampling, uncertain_mean
-from .clustered_ratios import Mean, columns_of, mean_of
+from .clustered_ratios import Mean, PairedMetric, columns_of, mean_of, paired_metric
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks
 
@@ -47,6 +47,8 @@ class Entry(ByValue):
     accuracy: Mean
     """Share of right answers. Larger is better."""
     mean_confidence: float
+    overconfidence: PairedMetric
+    """Mean confidence, share of right answers, and their difference with its interval; 0 is best."""
     auc: float
     """Probability that a right answer has a higher confidence than a wrong one. Larger is better; 0.5 is chance."""
     auc_interval: Interval
@@ -240,6 +242,7 @@ class _Model(Frozen):
             int(y.size),
             mean_of(y.astype(np.float64), self.level, True, cluster),
             float(p.mean()),
+            paired_metric(p, y, self.level, clusters=cluster),
             auc.value,
             auc.interval,
             found.scores["log_loss"],

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
+from ..report.numbers import share as percent
 from ..sources.readers.formats import matching
 from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
-from .forms import Form, Log, Record, forms
+from .forms import Form, Log, Record, RightAnswers, forms
 from .items import Item, Remarks
 
 try:
@@ -34,6 +35,7 @@ def read_items(
     stated: str = "",
     scale: float | None = None,
     answer: str = "",
+    truth: str | Path | None = None,
     remarks: Remarks | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Iterator[Item]:
@@ -55,6 +57,10 @@ def read_items(
     answer : str, default ""
         Place of the answer itself within a score or sample of Inspect, such as ``"answer"`` or ``"output.completion"``,
         for the agreement among epochs.
+    truth : str or Path, optional
+        Right answers to multiple-choice questions that an API answered, as JSON, such as ``{"question-1": "B"}`` by
+        ``custom_id``, or records with ``custom_id``, ``answer`` and, unless all have the same, ``options``. The logs
+        are in OpenAI's form, with ``top_logprobs``; each answer is then a question.
     remarks : Remarks, optional
         Takes up what is found in the logs: what was left out, and traps.
     say : callable, optional
@@ -83,13 +89,18 @@ def read_items(
     remarks = Remarks() if remarks is None else remarks
     say = say or (lambda _: None)
     paths = log_files([str(each) for each in ([files] if isinstance(files, str | Path) else files)], say)
+    right = None if truth is None else right_answers(Path(truth), remarks)
     for path in paths:
-        log = Log(path, remarks, stated, scale, answer)
+        log = Log(path, remarks, stated, scale, answer, right)
         chosen = forms()[form] if form else None
         for place, record in records(path):
             if chosen is None:
                 chosen = _recognized(record, path)
                 say(f"{path} read as {chosen.name}: {chosen.what}")
+            if right is not None and chosen.name != "openai":
+                raise InputError(
+                    f"{path}: right answers in a file are for answers in OpenAI's form, not {chosen.name}."
+                )
             where = f"line {place}" if len(paths) == 1 else f"{path.name}, line {place}"
             try:
                 yield from chosen.items(record, where, log)
@@ -100,6 +111,41 @@ def read_items(
                     f"{path}, record {place}: not in the form {chosen.name} ({chosen.what}): {type(error).__name__}"
                     f" {error}. Name another with form (--format)."
                 ) from None
+
+    if right is not None:
+        _check_answered(right, str(truth), remarks)
+
+
+def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
+    """Read the right answers of questions by name, and their options: by default the right answers of all."""
+    entries: list[tuple[str, Any]] = []
+    for _, record in records(path):
+        entries += [(str(record["custom_id"]), record)] if "custom_id" in record else record.items()
+    named = {name: each if isinstance(each, dict) else {"answer": each} for name, each in entries}
+    if not named or len(named) < len(entries):
+        raise InputError(f"{path}: expected right answers, each name once.")
+    right = {name: str(each.get("answer", "")).strip() for name, each in named.items()}
+    shared = tuple(sorted(set(right.values())))
+    options = {name: tuple(map(str, each.get("options") or shared)) for name, each in named.items()}
+    for name, own in options.items():
+        if right[name] not in own or len(own) < 2:
+            raise InputError(f"{path}: {name!r:.60}: the right answer {right[name]!r:.40} is not one of {own!r:.80}.")
+    if shared in options.values():
+        remarks.add(f"the options are {', '.join(shared)}, the right answers of {path.name}, whose records name none")
+    return RightAnswers(options, right)
+
+
+def _check_answered(truth: RightAnswers, name: str, remarks: Remarks) -> None:
+    """Refuse answers of which none has a name of the right answers; count these without one, and what is outside."""
+    without = [each for each in truth.right if each not in truth.outside]
+    if len(without) == len(truth.right):
+        raise InputError(f"{name}: no answer has the custom_id of a right answer, such as {without[0]!r:.60}.")
+    if without:
+        remarks.add(f"{{count}} of {name} without an answer in the logs", "right answer", len(without))
+    outside = [each for each in truth.outside.values() if not np.isnan(each)]
+    if outside:
+        text = f"on average {percent(float(np.mean(outside)))} of the probability of {{count}} lies outside the options"
+        remarks.add(text, "question", len(outside))
 
 
 def _recognized(record: Record, path: Path) -> Form:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._lib.dataclasses import field
 from .._lib.errors import InputError
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
 from .._lib.serialize import plain_values
@@ -31,6 +32,10 @@ _OVERFLOW = 709
 
 FEW_DOCUMENTS = 20
 """Documents below which intervals are said to be uncertain."""
+
+
+Sizes = dict[str, list[tuple[float, ...]]]
+"""By task: of each text the log-probability, and the numbers of units in their order; NaN where unknown."""
 
 
 class Rate(ByValue):
@@ -102,6 +107,9 @@ class TextAssessment(JsonResult):
     confidence: float
     remarks: tuple[str, ...]
     """What was found in the logs: texts left out, and what makes figures incomparable."""
+    tasks: dict[str, Rate] = field(default_factory=dict)
+    """The rate per byte, or per token, of each task, which the names of its documents begin with; none where tasks have
+    fewer than two documents on average."""
     version: str = __version__
 
     @property
@@ -182,13 +190,23 @@ def assess_texts(
     """
     confidence = checked_sampling(confidence, 0, 0).confidence
     remarks = Remarks() if remarks is None else remarks
-    tally = texts if isinstance(texts, counts.TextTally) else counts.TextTally.count(_texts(texts, form, remarks))
+    sizes: Sizes = {}
+    given = _sized(_texts(texts, form, remarks), sizes)
+    tally = texts if isinstance(texts, counts.TextTally) else counts.TextTally.count(given)
     if not tally.n_documents:
         raise InputError(
             "; ".join(["texts: no text with a log-probability", *remarks.sentences()])
             + ". Questions have assess_questions, and answers assess_answers."
         )
-    return _assessed(tally, confidence, remarks)
+    return _assessed(tally, sizes, confidence, remarks)
+
+
+def _sized(texts: Iterable[Text], sizes: Sizes) -> Iterator[Text]:
+    """Pass on texts, and take up the log-probability and size of each by its task, with which names begin."""
+    for each in texts:
+        size = (each.tokens or math.nan, each.n_bytes or math.nan, each.words or math.nan, 1.0)
+        sizes.setdefault(each.name.rpartition("/")[0], []).append((each.log_probability, *size))
+        yield each
 
 
 def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
@@ -200,10 +218,12 @@ def _texts(given: Any, form: str | None, remarks: Remarks) -> Iterable[Text]:
             yield each
 
 
-def _assessed(tally: counts.TextTally, confidence: float, remarks: Remarks) -> TextAssessment:
+def _assessed(tally: counts.TextTally, sizes: Sizes, confidence: float, remarks: Remarks) -> TextAssessment:
     sums = tally.sums
     greedy = sums.get("greedy")
-    shown = next((unit for unit in counts.DOCUMENT_UNITS if unit in sums), counts.DOCUMENT_UNITS[0])
+    shown = next(unit for unit in (*counts.DOCUMENT_UNITS, "document") if unit in sums)
+    at = [0, counts.UNITS.index(shown) + 1]
+    of_tasks = sizes if 2 * len(sizes) <= tally.n_documents else {}  # others are no tasks, such as the paths of files
     sized = [each for each in tally.documents if each.n_bytes]
     return TextAssessment(
         tally.n_documents,
@@ -217,6 +237,7 @@ def _assessed(tally: counts.TextTally, confidence: float, remarks: Remarks) -> T
         tuple(tally.tokens),
         confidence,
         (*remarks.sentences(), *_without(tally)),
+        {task: _rate(shown, RatioSums.of(*np.array(of)[:, at].T), confidence) for task, of in of_tasks.items()},
     )
 
 
@@ -412,7 +433,7 @@ class TextComparison(JsonResult):
         polars.DataFrame
             The columns ``document``, ``bytes``, and the bits of each model and their ``difference``.
         """
-        first, second = self.names if self.names[0] != self.names[1] else ("first", "second")
+        first, second = self.names
         names = {"document": "name", "bytes": "n_bytes", first: "first_bits", second: "second_bits"}
         columns = {shown: [getattr(each, name) for each in self.documents] for shown, name in names.items()}
         return frame_like_input(self, columns | {"difference": [each.difference for each in self.documents]})

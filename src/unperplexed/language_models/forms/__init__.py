@@ -16,6 +16,16 @@ Record = dict[str, Any]
 
 
 @dataclass
+class RightAnswers:
+    """The options and the right answer of each question, by name, and what was found of them."""
+
+    options: dict[str, tuple[str, ...]]
+    right: dict[str, str]
+    outside: dict[str, float] = field(default_factory=dict)
+    """Probability outside the options of each question that was answered; NaN where none is named."""
+
+
+@dataclass
 class Log:
     """The file that is read, and what is found in it."""
 
@@ -27,6 +37,8 @@ class Log:
     """Highest value of a stated confidence that is a bare number."""
     answer: str = ""
     """Where the answer itself is, such as ``answer`` or ``output.completion``; "" where it is not asked for."""
+    truth: RightAnswers | None = None
+    """Right answers, by which answers of a server are questions with options."""
     facts: dict[str, Any] = field(default_factory=dict)
     """What a form keeps from one record to the next."""
 

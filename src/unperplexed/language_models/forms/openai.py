@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..items import Text
-from ..tokens import Token, text_of_tokens, token
+import numpy as np
+
+from ..._lib.errors import InputError
+from ..items import Item, Question, Text
+from ..tokens import MISSING_BELOW, Token, text_of_tokens, token
 from . import Form, Log, Record
 
 FAILED = "{count} left out: the request failed ({reason})"
@@ -26,7 +29,12 @@ def _recognizes(record: Record) -> bool:
     return in_batch or isinstance(record.get("choices"), list) or record.get("object") == "response"
 
 
-def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
+NO_TRUTH = "{count} left out: no right answer has its custom_id"
+FIRST = "{count}: the log-probabilities of the first choice were taken, since the others are further samples"
+NO_OPTION = "{count} left out: it names no option, or several; ask for the letter alone, with top_logprobs"
+
+
+def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
     name = str(record.get("custom_id") or place)
     if "custom_id" in record:
         answer = record.get("response") or {}
@@ -36,6 +44,9 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
             log.remarks.add(FAILED.replace("{reason}", str(reason)), "request")
             return
         record = body
+    if log.truth is not None:
+        yield from _question(name, record, log)
+        return
     if record.get("object") == "response":
         parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
         for part in parts:
@@ -45,6 +56,61 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Text]:
     for at, choice in enumerate(choices):
         own = f"{name}/{at}" if len(choices) > 1 else name
         yield from _choice(own, choice, choice.get("prompt_logprobs") or record.get("prompt_logprobs"), record, log)
+
+
+def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
+    """Read the probabilities of the options at the token that answers a question."""
+    truth = log.truth
+    if truth is None or name not in truth.right:
+        log.remarks.add(NO_TRUTH, "answer")
+        return
+    if name in truth.outside:
+        raise InputError(f"{log.path}: {name!r:.60} is answered twice. Name the logs of one model.")
+    truth.outside[name] = np.nan
+    if len(record.get("choices", ())) > 1:
+        log.remarks.add(FIRST, "question")
+    options = truth.options[name]
+    entries = [(_plain(own), tops) for own, tops in _tops(record)]
+    at = _place(entries, options)
+    if at is None:
+        log.remarks.add(NO_OPTION, "answer")
+        return
+    tops = [(_plain(own), x) for own, x in entries[at][1].items() if x is not None and x > MISSING_BELOW]
+    found = [[x for own, x in tops if own == option] for option in options]
+    log_probs = np.array([np.logaddexp.reduce(each) if each else np.nan for each in found])
+    truth.outside[name] = max(1 - float(np.nansum(np.exp(log_probs))), 0.0)
+    yield Question(name, options, log_probs, (options.index(truth.right[name]),))
+
+
+def _tops(record: Record) -> list[tuple[str, dict[str, float]]]:
+    """Give each generated token with the log-probabilities of the most probable ones there, and its own."""
+    if record.get("object") == "response":
+        parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
+        entries = [each for part in parts for each in part.get("logprobs") or []]
+    else:
+        logged = record["choices"][0].get("logprobs") or {}
+        if "tokens" in logged:
+            columns = (logged[name] for name in ("tokens", "token_logprobs", "top_logprobs"))
+            return [(own, {**tops, own: x}) for own, x, tops in zip(*columns, strict=True)]
+        entries = logged.get("content") or []
+    return [
+        (each["token"], {top["token"]: top["logprob"] for top in (*each.get("top_logprobs", ()), each)})
+        for each in entries
+    ]
+
+
+def _plain(piece: str) -> str:
+    return piece.strip(" \n\t()[].:*\"'▁Ġ")
+
+
+def _place(entries: Sequence[tuple[str, Mapping[str, float]]], options: Sequence[str]) -> int | None:
+    """Find the token that answers: the only option in the text, or the first token if options are probable there."""
+    places = [at for at, (own, _) in enumerate(entries) if own in options]
+    named = {entries[at][0] for at in places}
+    if len(named) == 1 or (places[:1] == [0] and not entries[1][0][:1].isalnum()):  # no word follows, as after "A"
+        return places[0]
+    probable = entries and any(_plain(token) in options for token in entries[0][1])
+    return 0 if probable and not places else None
 
 
 def _choice(name: str, choice: Record, prompt: Any, record: Record, log: Log) -> Iterator[Text]:

@@ -40,7 +40,8 @@ _Words = dict[str, tuple[int, str] | None]
 def open_delimited(path: Path, options: Options) -> Source:
     """Read the header of a text file."""
     header, header_lines = _header(path, options)
-    others = [other for other in ";\t|," if other != options.separator and len(header) == 1 and other in header[0]]
+    known = ";\t|," + " " * bool({*options.mentioned} & {*" ".join(header).split()})
+    others = [other for other in known if other != options.separator and len(header) == 1 and other in header[0]]
     if others:
         other = others[0]
         comma = (
