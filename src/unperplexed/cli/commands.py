@@ -229,7 +229,7 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         found = full = whole = with_asked(a, asked, assessment_of)
         change = change_of(asked, whole)
-    written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
+    written = outputs.picture(found) | outputs.page(full)
 
     def added(document: Document) -> Document:
         return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
@@ -312,7 +312,7 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
     found = assess(digit, probability)
-    outputs.show(found, "reported")
+    outputs.show(found)
 
 
 def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:

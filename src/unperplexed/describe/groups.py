@@ -17,7 +17,7 @@ from ..assessment.remedy import Commands, PythonLine
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import ALL_ROWS, Key, Value, in_order, key_text, key_texts
-from ..report.chart import Cells, Chart
+from ..report.chart import Cells, Chart, chart_size
 from ..report.charts import Row, forest, heat_map
 from ..report.document import (
     LONGEST_NAME,
@@ -33,7 +33,7 @@ from ..report.document import (
     lookup,
 )
 from ..report.numbers import between, count, number, share, small
-from ..report.result import Figure, Naming, document, pictures
+from ..report.result import Figure, Naming, document, picture_size, pictures
 from ..report.tables import aside, ci
 from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
@@ -239,6 +239,19 @@ def groups_chart(b: Breakdown) -> Chart:
 
 _REACH = 1.96
 """Standard errors to either end of a 95% confidence interval."""
+
+
+@picture_size.register(Breakdown)
+def size(b: Breakdown) -> tuple[float, float]:
+    """Width and height, in inches, that suit what `Breakdown.plot` draws unasked."""
+    from ..report.matplotlib_chart import multiples_size
+
+    grid = two_way(b)
+    return multiples_size(max(1, min(len(b), _MOST_DRAWN))) if grid is None else chart_size(two_way_chart(grid))
+
+
+_MOST_DRAWN = 12
+"""Diagrams that `Breakdown.plot` draws at most unless asked for more."""
 
 
 @pictures.register(Breakdown)

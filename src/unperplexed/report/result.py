@@ -12,12 +12,13 @@ from dataclasses import is_dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, ParamSpec, TypeVar
 
 from .._lib.arrays import library
-from .._lib.errors import InputError
+from .._lib.dataclasses import Frozen
+from .._lib.errors import InputError, check_choice
 from .._lib.formatting import capital, short_name
-from .._lib.output_files import REPORTS, check_output, write_whole
+from .._lib.output_files import PICTURES, REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .._lib.typing import ByValue
 from .chart import Chart, chart_size
@@ -115,6 +116,33 @@ def picture_size(found: Any) -> tuple[float, float] | None:
     return None
 
 
+class Style(Frozen):
+    """How a picture is written: the keys of ``--style``, as `Result.save_plot` takes them."""
+
+    title: str = ""
+    outcome: str = ""
+    column: str = ""
+    """Column of the outcomes, which names the outcome where its label is 1 or true."""
+    size: tuple[float, float] | None = None
+    font_size: float = 10.0
+    colours: Literal["screen", "grey"] = "screen"
+    axes: Literal["reported", "nelson"] = "reported"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        check_choice("colours", self.colours, ("screen", "grey"))
+        check_choice("axes", self.axes, ("reported", "nelson"))
+        inches = (6.0, 6.0) if self.size is None else self.size
+        if len(inches) != 2 or not all(_SMALLEST <= each <= _LARGEST for each in inches):
+            raise InputError(f"size: expected width and height from {_SMALLEST} to {_LARGEST} inches, such as 8x5.")
+        if not _SMALLEST_TYPE <= self.font_size <= _LARGEST_TYPE:
+            raise InputError(f"font-size: expected {_SMALLEST_TYPE} to {_LARGEST_TYPE} points, got {self.font_size:g}.")
+
+
+_SMALLEST, _LARGEST = 2, 50
+_SMALLEST_TYPE, _LARGEST_TYPE = 4, 40
+
+
 def drawn_as(kind: type, chart: Callable[..., Chart], sized_as: Callable[[Any], Chart | None] = lambda _: None) -> None:
     """Let matplotlib draw results of a type as a chart, which is made of the result and what `plot` is given.
 
@@ -204,6 +232,29 @@ class Result:
         """
         where = check_output(Path(path), REPORTS)
         write_whole(where, self.to_html(name=name, command=command, recalibrate=recalibrate).encode())
+
+    def save_plot(self, path: str | Path, **style: Any) -> None:
+        """Write the picture that ``plot`` draws to a file for print or the web, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ``.svg``, ``.pdf`` or ``.png``.
+        **style
+            ``title``, in place of what the picture says of itself. ``outcome``: what it calls the positive class, such
+            as "rain" for 1. ``size``: width and height in inches. ``font_size``: 10 points by default, in proportion
+            to which all type is. ``colours``: "grey" for print without colours. ``axes``:
+            "nelson" for the papers' order of the axes, of an assessment.
+
+        Raises
+        ------
+        InputError
+            For another suffix, a style that cannot be drawn, or a file that cannot be written.
+        """
+        from .axes import picture_bytes
+
+        where, asked = check_output(Path(path), PICTURES), Style(**style)
+        write_whole(where, picture_bytes(self, where.suffix.lower()[1:], asked))
 
     def __str__(self) -> str:
         """Give the result as text for a terminal."""
