@@ -52,7 +52,7 @@ class FamiliarMetrics(ByValue):
     """Weight of the rows predicted as exactly 0 or 1, which slope and intercept leave out."""
 
 
-class _Counts(Frozen):
+class Counts(Frozen):
     """Outcomes at distinct predicted probabilities, with the sums of squared weights."""
 
     p: Floats
@@ -149,7 +149,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     wider = t_quantile(confidence, degrees) / t_quantile(confidence, math.inf)
     limits = UNKNOWN if noise is None else error_interval(groups, noise * wider, confidence)
     return FamiliarMetrics(
-        auc=_auc(counts, confidence) if two else None,
+        auc=area_under_roc(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),
         intercept=line.intercept.metric(confidence),
         ece=Metric(expected_error(groups), interval=limits),
@@ -163,19 +163,19 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     )
 
 
-def _counts(tally: Tally) -> _Counts:
+def _counts(tally: Tally) -> Counts:
     columns = tally.positive
     if columns is not None:
         negative, squared = columns.total - columns.positive, columns.squared - columns.squared_positive
         negative, squared = np.maximum(negative, 0.0), np.maximum(squared, 0.0)
-        return _Counts(columns.p, columns.positive, negative, columns.squared_positive, squared, tally)
+        return Counts(columns.p, columns.positive, negative, columns.squared_positive, squared, tally)
     pairs = positive_pairs(tally, "each-class") or tally.pairs("top-label")
     each = tally.weight_squared / tally.weight  # weights of the rows of one class, or of a top class, as of all
     negative = np.maximum(pairs.total - pairs.happened, 0.0)
-    return _Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
+    return Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
 
 
-def _auc(counts: _Counts, confidence: float) -> Metric | None:
+def area_under_roc(counts: Counts, confidence: float) -> Metric | None:
     """Area under the ROC curve; NaN where one of the outcomes is absent."""
     events, others = float(counts.positive.sum()), float(counts.negative.sum())
     if not events or not others:
@@ -198,7 +198,7 @@ def _auc(counts: _Counts, confidence: float) -> Metric | None:
     return Metric(value, error, Interval(max(value - half, 0.0), min(value + half, 1.0)))
 
 
-def _dependent_noise(counts: _Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:
+def _dependent_noise(counts: Counts, groups: ProbabilityGroups, of_row: float) -> Floats | None:
     """Chance of the frequencies of groups with rows in clusters, of which shards are made; None without their pairs."""
     at = np.searchsorted(groups.highest, counts.p)
     by_shard: list[Floats] = []

@@ -164,6 +164,15 @@ def _calibration(a: Assessment, bins: int) -> Found:
     return calibration_blocks(tally, bins, errors, parts), plain_values(values)
 
 
+def _abstaining(a: Assessment, _: None) -> Found:
+    if a.risk_coverage is None:
+        return [Prose("Not shown: risk-coverage takes rows without weights.")], None
+    from ..report.result import document
+
+    of = document(a.risk_coverage, Naming(), brief=True)
+    return [Prose(f"{of.headline}. {of.lead}"), *of.summary], a.risk_coverage.to_dict()
+
+
 def _classes(a: Assessment, _: None) -> Found:
     from ..describe.assessment_tables import class_table
 
@@ -202,6 +211,7 @@ SECTIONS = {
     "classes": Section(_classes, parts=("classes", "predictions")),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),
+    "risk-coverage": Section(_abstaining),
 }
 """The sections by name. The names stand in the help, and so does the default of bins, which is that of the library."""
 

@@ -16,6 +16,7 @@ MODULES = {
     "Breakdown": "groups",
     "Groups": "where",
     "RiskProfile": "profile",
+    "RiskCoverage": "risk_coverage",
     "Decision": "decisions",
     "DecisionCurve": "decisions",
     "DistributionAssessment": "distributions",

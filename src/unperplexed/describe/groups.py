@@ -53,7 +53,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
     terms, grid = ["groups"] if groups else [], two_way(b)
     skill = [] if b.skill is None else skill_blocks(b.skill)
-    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_remedies(b)]
+    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *_detected(b), *_remedies(b)]
     if brief:
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
@@ -192,6 +192,21 @@ def _between_groups(b: Breakdown) -> list[Block]:
         factor = f"{spread:.{2 if spread > 1.1 else 3}f}"
         return [Prose(f"{words} The groups differ by a factor of {factor} (standard deviation) more than by chance.")]
     return [Prose(f"{words} The groups differ by no more than chance.")]
+
+
+def _detected(b: Breakdown) -> list[Block]:
+    """Say how well the top probability tells two groups of rows apart, such as those of another distribution."""
+    if len(b) != 2 or b.whole.n_classes == 2:
+        return []
+    key, found = max(b.detection.items(), key=lambda each: each[1].value)
+    limits = aside(ci(confidence_interval(b.whole.source.sampling.confidence), found.interval))
+    return [
+        Prose(
+            f"The top probability tells {key_text(key)} from the other group with an AUROC of"
+            f" {number(found.value)}{limits}: in so many pairs of rows, one of each group, it is smaller for"
+            f" {key_text(key)}. 0.5 is chance."
+        )
+    ]
 
 
 def _names(groups: Sequence[GroupAssessment], most: int = 28) -> list[str]:
