@@ -175,7 +175,7 @@ def _counts(tally: Tally) -> Counts:
     return Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
 
 
-def area_under_roc(counts: Counts, confidence: float) -> Metric | None:
+def area_under_roc(counts: Counts, confidence: float) -> Metric:
     """Area under the ROC curve; NaN where one of the outcomes is absent."""
     events, others = float(counts.positive.sum()), float(counts.negative.sum())
     if not events or not others:

@@ -145,7 +145,7 @@ def detection(group: Tally, others: Sequence[Tally], level: float) -> Metric:
     p, at = np.unique(np.concatenate([each.reported for each in parts]), return_inverse=True)
     total = np.concatenate([each.total for each in parts])
     inside = np.arange(total.size) < parts[0].total.size
-    own, other = (np.bincount(at, total * kind, p.size) for kind in (inside, ~inside))
+    own, other = (np.bincount(at, total * kind, p.size).astype(np.float64) for kind in (inside, ~inside))
     each = group.weight_squared / group.weight
     found = area_under_roc(Counts(p, other, own, other * each, own * each, group), level)
     return Metric(found.value) if group.clustered else found
@@ -173,7 +173,7 @@ class Ranked(NamedTuple):
     """Its group, of which the first has the highest confidence."""
     confidence: Floats
     """Confidence of each group."""
-    count: Floats | None = None
+    times: Floats | None = None
     """How many answers of each kind there are; None for one."""
 
     @staticmethod
@@ -191,7 +191,8 @@ class Ranked(NamedTuple):
 
     def _sums(self, x: Floats) -> Floats:
         """Sum over the answers of each group."""
-        return np.bincount(self.group, x if self.count is None else x * self.count, self.confidence.size)
+        weight = x if self.times is None else x * self.times
+        return np.bincount(self.group, weight, self.confidence.size).astype(np.float64)
 
     def area_influence(self) -> tuple[float, Floats]:
         """Area under the curve, and the influence of each answer on it, in the order they were given.
@@ -235,12 +236,12 @@ class Ranked(NamedTuple):
 
     def _mean(self, x: Floats, share: Floats, cluster: Ints | None) -> UncertainMean:
         """Mean over answers that count in part, with its standard error; of equal answers as of each by itself."""
-        if self.count is None:
+        if self.times is None:
             return uncertain_mean(x, share, Dependence(cluster))
-        weight = share * self.count
-        total, n = float(weight.sum()), float(self.count.sum())
+        weight = share * self.times
+        total, n = float(weight.sum()), float(self.times.sum())
         mean = float((weight * x).sum()) / total
-        variance = float((self.count * (share * (x - mean) / total) ** 2).sum()) * n / max(n - 1, 1)
+        variance = float((self.times * (share * (x - mean) / total) ** 2).sum()) * n / max(n - 1, 1)
         return UncertainMean(mean, math.sqrt(variance), total**2 / float((share * weight).sum()) - 1, math.inf)
 
     def _kept(self, coverage: float, cluster: Ints | None, level: float) -> Kept:

@@ -49,7 +49,7 @@ def risk_coverage_chart(r: RiskCoverage) -> Chart:
     x, y, low, high = (np.array(each) for each in of_points)
     right, chance = 1 - r.area_by_chance, r.area_by_chance
     at = np.linspace(max(right, x[0]), 1, 30)
-    band = (low, high) if np.isfinite(low).any() else (None, None)
+    band = {"low": low, "high": high} if np.isfinite(low).any() else {}
     areas = f"{number(r.area)}; by chance {number(chance)}, at best {number(r.area_at_best)}"
     fewer = "fewer" if r.area < chance else "no fewer"
     return Chart(
@@ -60,7 +60,7 @@ def risk_coverage_chart(r: RiskCoverage) -> Chart:
         x=percent_axis("Share of forecasts kept, the most confident ones"),
         y=percent_axis("Share of these that are wrong", percent_end(y, high, np.array([1.05 * chance]))),
         lines=[
-            Line(x, y, "observed", "Wrong", *band, label="By confidence"),
+            Line(x, y, "observed", "Wrong", label="By confidence", **band),
             Line(at, 1 - right / at, "other", "At best", label="At best"),
         ],
         references=[Reference((0, 1), (chance, chance), "Confidence that says nothing")],

@@ -183,12 +183,13 @@ class RecalibrationModule(nn.Module):
         """Give what ``torch.jit.script`` takes: maps as traces, since nothing in them depends on the rows."""
         found, shape = copy(self), (3,) if self.n_classes == 2 else (3, self.n_classes)
         example = self.weights.new_full(shape, -1.0)
-        found._modules = {"maps": nn.ModuleList(torch.jit.trace(each, example) for each in self.maps)}
+        trace: Any = torch.jit.trace
+        found._modules = {"maps": nn.ModuleList(trace(each, example) for each in self.maps)}
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move buffers as a network moves, but keep their precision."""
-        super()._apply(lambda each: each.to(fn(each).device), recurse)
+        super()._apply(lambda each: each.to(fn(each).device), recurse)  # type: ignore[no-untyped-call]
         return self
 
     def forward(self, x: Tensor) -> Tensor:

@@ -128,13 +128,13 @@ def picture_bytes(found: Any, form: str, style: Style) -> bytes:
 
 def _name_outcome(figure: Figure, found: Any, style: Style) -> None:
     """Write what the outcome is called in place of the label of the positive class."""
-    labels = getattr(found, "labels", ())
+    labels: Any = getattr(found, "labels", ())
     outcome = style.outcome or (style.column if str(labels[-1:]) in _SAY_NOTHING else "")
     if not outcome or len(labels) != 2:
         return
     for text in figure.findobj(Text):
-        named = text.get_text().replace(f"'{short_name(str(labels[1]))}'", drawable(outcome))  # type: ignore[attr-defined]
-        text.set_text(named if text.get_text() == named else capital(named))  # type: ignore[attr-defined]
+        named = text.get_text().replace(f"'{short_name(str(labels[1]))}'", drawable(outcome))
+        text.set_text(named if text.get_text() == named else capital(named))
 
 
 _SAY_NOTHING = ("(1,)", "(1.0,)", "(True,)", "('1',)")
@@ -149,8 +149,8 @@ def _write_title(figure: Figure, title: str) -> None:
     if len(own) > 1 and own[0] and own[1]:
         own = [""]
     for text in figure.findobj(Text) if own[0] else ():
-        if text.get_text() == own[0]:  # type: ignore[attr-defined]
-            text.set_text(lines)  # type: ignore[attr-defined]
+        if text.get_text() == own[0]:
+            text.set_text(lines)
             return
     figure.suptitle(lines, x=0.02, ha="left", fontsize=size, fontweight="bold")
 
