@@ -138,12 +138,11 @@ class _Lines:
     """Says once a minute how much is done, and how long the rest will take."""
 
     def __init__(self, doing: str, total: int | None) -> None:
-        self._doing, self.total, self.n, self._about = doing, total, 0, ""
+        self._doing, self.total, self.n = doing, total, 0
         self._began = self._said = monotonic()
 
     def set_postfix_str(self, about: str, refresh: bool = True) -> None:
-        """Take what else is to be said."""
-        self._about = f", {about}"
+        """Leave out what a bar says beside it."""
 
     def update(self, steps: int) -> None:
         """Count steps that are done."""
@@ -154,7 +153,7 @@ class _Lines:
         self._said, taken = now, (now - self._began) / _MINUTE
         left = f", about {taken * (self.total / self.n - 1):.1f} left" if self.total else ""
         part = f" {self.n / self.total:.0%} done" if self.total else ""
-        print(f"unperplexed: {self._doing}:{part} after {taken:.1f} minutes{left}{self._about}", file=sys.stderr)
+        print(f"unperplexed: {self._doing}:{part} after {taken:.1f} minutes{left}", file=sys.stderr)
 
 
 _MINUTE = 60.0

@@ -44,7 +44,7 @@ from .group_figures import (
 )
 from .remedy import Remedy
 from .result import Assessment
-from .risk_coverage import detection
+from .risk_coverage import detections
 from .settings import AssessmentSettings, AssessOptions, Auto, skill_against
 
 if TYPE_CHECKING:
@@ -291,12 +291,9 @@ class Breakdown(JsonResult):
         """
         if len(self) > _DETECTED:
             return {}
-        tallies = {group.key: group.assessment.source.tally for group in self.groups}
-        level = self.whole.source.sampling.confidence
-        return {
-            key: detection(tally, [each for other, each in tallies.items() if other != key], level)
-            for key, tally in tallies.items()
-        }
+        tallies = [group.assessment.source.tally for group in self.groups]
+        found = detections(tallies, self.whole.source.sampling.confidence)
+        return dict(zip((group.key for group in self.groups), found, strict=True))
 
     @property
     def drivers(self) -> str:

@@ -136,19 +136,22 @@ def of_top_classes(tally: Tally, level: float) -> RiskCoverage | None:
     return replace(found, interval=UNKNOWN, points=tuple(each._replace(interval=UNKNOWN) for each in found.points))
 
 
-def detection(group: Tally, others: Sequence[Tally], level: float) -> Metric:
-    """Share of pairs of a row of a group and another row in which the group's has the smaller top probability (AUROC).
+def detections(groups: Sequence[Tally], level: float) -> list[Metric]:
+    """Share of pairs of a row of each group and another row in which the group's has the smaller top probability.
 
-    Without an interval for rows in clusters.
+    It is the AUROC of the top probability; without an interval for rows in clusters.
     """
-    parts = [group.pairs("top-label"), *(each.pairs("top-label") for each in others)]
-    p, at = np.unique(np.concatenate([each.reported for each in parts]), return_inverse=True)
+    parts = [group.pairs("top-label") for group in groups]
+    p, place = np.unique(np.concatenate([each.reported for each in parts]), return_inverse=True)
     total = np.concatenate([each.total for each in parts])
-    inside = np.arange(total.size) < parts[0].total.size
-    own, other = (np.bincount(at, total * kind, p.size).astype(np.float64) for kind in (inside, ~inside))
-    each = group.weight_squared / group.weight
-    found = area_under_roc(Counts(p, other, own, other * each, own * each, group), level)
-    return Metric(found.value) if group.clustered else found
+    number, found = np.repeat(np.arange(len(parts)), [each.total.size for each in parts]), []
+    for at, group in enumerate(groups):
+        here = number == at
+        own, other = (np.bincount(place, total * kind, p.size).astype(np.float64) for kind in (here, ~here))
+        each = group.weight_squared / group.weight
+        metric = area_under_roc(Counts(p, other, own, other * each, own * each, group), level)
+        found.append(Metric(metric.value) if group.clustered else metric)
+    return found
 
 
 def _vector(name: str, given: Any) -> Floats:

@@ -120,13 +120,9 @@ def _read_style(a: argparse.Namespace) -> None:
         raise InputError(f"--style {error}") from None
 
 
-def _inches(text: str) -> tuple[float, ...]:
-    return tuple(_number("--style size", each) for each in text.split("x"))
-
-
 _STYLE: dict[str, Callable[[str], Any]] = {
     "title": str,
-    "size": _inches,
+    "size": lambda text: tuple(_number("--style size", each) for each in text.split("x")),
     "font-size": lambda text: _number("--style font-size", text),
     "colours": str,
     "axes": str,

@@ -16,7 +16,7 @@ from ..calibration.diagnosis.result import HELD_OUT, joined
 from ..calibration.diagnosis.words import terms
 from ..report.document import Action, Block, Code, Document, Prose, Section, SmallCharts, lookup
 from ..report.numbers import count, number, share
-from ..report.result import Axes, Naming, document, picture, picture_size
+from ..report.result import Axes, Naming, document, picture
 from ..report.tables import aside, ci, reproduce
 from . import assessment_charts as charts
 from . import assessment_metrics as metrics
@@ -387,14 +387,6 @@ class Described:
                 f" {number(mean.calibration_error)}.",
                 quiet=True,
             )
-
-
-@picture_size.register(Assessment)
-def size(a: Assessment) -> tuple[float, float]:
-    """Width and height, in inches, that suit what `Assessment.plot` draws unasked."""
-    from ..report.axes import SIZES
-
-    return SIZES["reported"]
 
 
 @picture.register(Assessment)

@@ -107,15 +107,15 @@ def type_size(size: float) -> float:
 def picture_bytes(found: Any, form: str, style: Style) -> bytes:
     """Draw a result on a figure of the right size, and give it in a form, such as svg; the same each time."""
     of = type(found).plot
-    takes, turned = signature(of).parameters, style.axes == "nelson"
-    if turned and "axes" not in takes:
+    takes, axes = signature(of).parameters, {"axes": style.axes} if style.axes != "reported" else {}
+    if not axes.keys() <= takes.keys():
         raise InputError("axes=nelson: is for all rows of an assessment of class probabilities; leave it out.")
-    whole = "figure" in takes
-    size = style.size or (SIZES["nelson"] if turned else picture_size(found)) or SIZES["profile"]
+    whole, size = "figure" in takes, style.size or picture_size(found)
+    size = size or SIZES[style.axes if "axes" in takes else "profile"]
     stream, undated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with rc_context({"svg.hashsalt": "unperplexed", "font.size": style.font_size}):
         figure = Figure(figsize=size, layout="constrained" if whole else "tight")
-        of(found, figure if whole else figure.subplots(), **({"axes": style.axes} if turned else {}))
+        of(found, figure if whole else figure.subplots(), **axes)
         _name_outcome(figure, getattr(found, "whole", found), style)
         if style.title:
             _write_title(figure, style.title)
@@ -132,9 +132,10 @@ def _name_outcome(figure: Figure, found: Any, style: Style) -> None:
     outcome = style.outcome or (style.column if str(labels[-1:]) in _SAY_NOTHING else "")
     if not outcome or len(labels) != 2:
         return
+    label = f"'{short_name(str(labels[1]))}'"
     for text in figure.findobj(Text):
-        named = text.get_text().replace(f"'{short_name(str(labels[1]))}'", drawable(outcome))
-        text.set_text(named if text.get_text() == named else capital(named))
+        named = text.get_text().replace(label, drawable(outcome))
+        text.set_text(capital(named) if text.get_text().startswith(label) else named)
 
 
 _SAY_NOTHING = ("(1,)", "(1.0,)", "(True,)", "('1',)")
@@ -145,14 +146,12 @@ def _write_title(figure: Figure, title: str) -> None:
     """Write a title in place of what the Axes have, or above all."""
     size = type_size(10.8)
     lines = "\n".join(textwrap.wrap(drawable(title, 300), int(figure.get_figwidth() * 72 / size * 1.42)))
-    own = [ax.get_title("left") for ax in figure.axes]
-    if len(own) > 1 and own[0] and own[1]:
-        own = [""]
-    for text in figure.findobj(Text) if own[0] else ():
-        if text.get_text() == own[0]:
-            text.set_text(lines)
-            return
-    figure.suptitle(lines, x=0.02, ha="left", fontsize=size, fontweight="bold")
+    texts = [(ax, text) for ax in figure.axes for text in ax.get_children() if isinstance(text, Text)]
+    titles = [text for ax, text in texts if text.get_text() and text.get_text() == ax.get_title("left")]
+    if len(titles) == 1:
+        titles[0].set_text(lines)
+    else:
+        figure.suptitle(lines, x=0.02, ha="left", fontsize=size, fontweight="bold")
 
 
 _LIGHT = np.array([0.299, 0.587, 0.114])

@@ -158,15 +158,10 @@ _INCHES = 2.3
 """Diagrams in a row, and side of each in inches."""
 
 
-def _grid(n: int) -> tuple[int, int]:
-    across = min(n, _ACROSS)
-    return across, math.ceil(n / across)
-
-
 def multiples_size(n: int) -> tuple[float, float]:
     """Width and height, in inches, that suit so many charts beside one another."""
-    across, down = _grid(n)
-    return max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * down + 0.4
+    across = min(n, _ACROSS)
+    return max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * math.ceil(n / across) + 0.4
 
 
 def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", figure: Figure | None = None) -> Figure:
@@ -190,7 +185,8 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     InputError
         For a `figure` that is none of matplotlib's.
     """
-    across, down = _grid(len(charts))
+    across = min(len(charts), _ACROSS)
+    down = math.ceil(len(charts) / across)
     figure = figure_or_new(figure, multiples_size(len(charts)))
     axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
     for ax, (title, below, chart) in zip(axes, charts, strict=False):

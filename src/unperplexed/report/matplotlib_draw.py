@@ -44,8 +44,8 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
         For an `ax` that is not matplotlib Axes.
     """
     ax = axes_or_new(ax, chart_size(chart))
-    forest = chart.shape == "forest"
-    style_axes(ax, chart, type_size(9), grid="x" if forest else "both")
+    forest, size = chart.shape == "forest", type_size(9)
+    style_axes(ax, chart, size, grid="x" if forest else "both")
     if chart.shape == "square":
         ax.set_aspect("equal")
     draw_references(ax, chart)
@@ -64,13 +64,12 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
         colour = GREY if label.role == "id" else STYLES[_ROLES.get(label.role, 0)][0]
         weight = "normal" if label.role == "id" else "bold"
         ax.text(
-            label.x, label.y, escaped(label.text), transform=ax.transAxes, fontsize=type_size(9), color=colour,
-            weight=weight,
+            label.x, label.y, escaped(label.text), transform=ax.transAxes, fontsize=size, color=colour, weight=weight,
             zorder=5, gid=OWN,
         )  # fmt: skip
     if forest:
         _write_rows(ax, chart)
-    write_title(ax, chart, type_size(9), _width(ax, chart))
+    write_title(ax, chart, size, _width(ax, chart))
     return ax
 
 
@@ -171,19 +170,10 @@ def _draw_scale(ax: Axes, cells: Cells) -> None:
 def _write_rows(ax: Axes, chart: Chart) -> None:
     """Write the names of rows in full size, ended at the Axes."""
     ax.set_yticks([])
+    style: dict[str, Any] = {"fontsize": type_size(9), "color": INK, "ha": "right", "va": "center"}
     beside = blended_transform_factory(ax.transAxes, ax.transData)
     for at, text in chart.y.ticks:
-        ax.annotate(
-            escaped(text),
-            (0, at),
-            (-6, 0),
-            beside,
-            "offset points",
-            fontsize=type_size(9),
-            color=INK,
-            ha="right",
-            va="center",
-        )
+        ax.annotate(escaped(text), (0, at), (-6, 0), beside, "offset points", **style)
 
 
 STYLES: tuple[tuple[str, Any, str], ...] = (

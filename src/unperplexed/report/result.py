@@ -132,15 +132,11 @@ class Style(Frozen):
         """Refuse what cannot be drawn."""
         check_choice("colours", self.colours, ("screen", "grey"))
         check_choice("axes", self.axes, ("reported", "nelson"))
-        inches = (6.0, 6.0) if self.size is None else self.size
-        if len(inches) != 2 or not all(_SMALLEST <= each <= _LARGEST for each in inches):
-            raise InputError(f"size: expected width and height from {_SMALLEST} to {_LARGEST} inches, such as 8x5.")
-        if not _SMALLEST_TYPE <= self.font_size <= _LARGEST_TYPE:
-            raise InputError(f"font-size: expected {_SMALLEST_TYPE} to {_LARGEST_TYPE} points, got {self.font_size:g}.")
-
-
-_SMALLEST, _LARGEST = 2, 50
-_SMALLEST_TYPE, _LARGEST_TYPE = 4, 40
+        inches = self.size or (6.0, 6.0)
+        if len(inches) != 2 or not all(2 <= each <= 50 for each in inches):
+            raise InputError("size: expected width and height from 2 to 50 inches, such as 8x5.")
+        if not 4 <= self.font_size <= 40:
+            raise InputError(f"font-size: expected 4 to 40 points, got {self.font_size:g}.")
 
 
 def drawn_as(kind: type, chart: Callable[..., Chart], sized_as: Callable[[Any], Chart | None] = lambda _: None) -> None:
