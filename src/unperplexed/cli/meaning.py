@@ -112,7 +112,7 @@ def _read_style(a: argparse.Namespace) -> None:
     found = {
         key.replace("-", "_"): _STYLE[key](text) for key, text in (pair("--style", each, keys) for each in a.style)
     }
-    from ..report.result import Style
+    from ..report.chart import Style
 
     try:
         a.style = Style(outcome=a.outcome or "", column=a.truth[0] if len(a.truth) == 1 else "", **found)

@@ -15,8 +15,9 @@ from .._lib.errors import InputError
 from .._lib.formatting import command_line
 from .._lib.output_files import PICTURES, REPORTS, check_output, whole_files
 from ..report import terminal
+from ..report.chart import Style
 from ..report.document import Document, Python
-from ..report.result import Naming, Result, Style, document
+from ..report.result import Naming, Result, document, picture_size
 from ..sources.readers.formats import matching
 from .terminal import drop_output, print_error, shows_colour
 
@@ -86,7 +87,7 @@ class Outputs:
             return {}
         from ..report.axes import picture_bytes
 
-        return {self._plot: picture_bytes(found, self._plot.suffix.lower()[1:], self._style)}
+        return {self._plot: picture_bytes(found, self._plot, self._style, picture_size(found))}
 
     def show(self, found: Any, recalibrate: str = "") -> None:
         """Write a result in every way that is wanted."""

@@ -258,15 +258,11 @@ _REACH = 1.96
 
 @picture_size.register(Breakdown)
 def size(b: Breakdown) -> tuple[float, float]:
-    """Width and height, in inches, that suit what `Breakdown.plot` draws unasked."""
+    """Width and height, in inches, that suit what `Breakdown.plot` draws unasked: at most 12 diagrams."""
     from ..report.matplotlib_chart import multiples_size
 
     grid = two_way(b)
-    return multiples_size(max(1, min(len(b), _MOST_DRAWN))) if grid is None else chart_size(two_way_chart(grid))
-
-
-_MOST_DRAWN = 12
-"""Diagrams that `Breakdown.plot` draws at most unless asked for more."""
+    return multiples_size(max(1, min(len(b), 12))) if grid is None else chart_size(two_way_chart(grid))
 
 
 @pictures.register(Breakdown)

@@ -183,8 +183,8 @@ class RecalibrationModule(nn.Module):
         """Give what ``torch.jit.script`` takes: maps as traces, since nothing in them depends on the rows."""
         found, shape = copy(self), (3,) if self.n_classes == 2 else (3, self.n_classes)
         example = self.weights.new_full(shape, -1.0)
-        trace: Any = torch.jit.trace
-        found._modules = {"maps": nn.ModuleList(trace(each, example) for each in self.maps)}
+        maps = [torch.jit.trace(each, example) for each in self.maps]  # type: ignore[no-untyped-call]
+        found._modules = {"maps": nn.ModuleList(maps)}
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import textwrap
 from inspect import signature
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from matplotlib.text import Text
 
 from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
-from .result import Style, picture_size
+from .chart import Style
 
 SIZES = {"reported": (5.6, 6.4), "nelson": (6.8, 5.6), "profile": (6.4, 4.4)}
 """Widths and heights, in inches, that suit the pictures: of an assessment by its axes, and of the others."""
@@ -104,15 +105,16 @@ def type_size(size: float) -> float:
     return size * float(rcParams["font.size"]) / 10
 
 
-def picture_bytes(found: Any, form: str, style: Style) -> bytes:
-    """Draw a result on a figure of the right size, and give it in a form, such as svg; the same each time."""
+def picture_bytes(found: Any, path: Path, style: Style, suited: tuple[float, float] | None) -> bytes:
+    """Draw a result on a figure of the size asked for, or suited, in the form of a file: the same bytes each time."""
     of = type(found).plot
     takes, axes = signature(of).parameters, {"axes": style.axes} if style.axes != "reported" else {}
     if not axes.keys() <= takes.keys():
         raise InputError("axes=nelson: is for all rows of an assessment of class probabilities; leave it out.")
-    whole, size = "figure" in takes, style.size or picture_size(found)
+    whole, size = "figure" in takes, style.size or suited
     size = size or SIZES[style.axes if "axes" in takes else "profile"]
-    stream, undated = io.BytesIO(), {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    stream, form = io.BytesIO(), path.suffix.lower()[1:]
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with rc_context({"svg.hashsalt": "unperplexed", "font.size": style.font_size}):
         figure = Figure(figsize=size, layout="constrained" if whole else "tight")
         of(found, figure if whole else figure.subplots(), **axes)
@@ -121,25 +123,21 @@ def picture_bytes(found: Any, form: str, style: Style) -> bytes:
             _write_title(figure, style.title)
         if style.colours == "grey":
             _make_grey(figure)
-        box = None if style.size else "tight"  # a size that was asked for is that of the file
-        figure.savefig(stream, format=form, dpi=150, bbox_inches=box, metadata=undated.get(form))
+        # A size that was asked for is that of the file.
+        figure.savefig(stream, format=form, dpi=150, bbox_inches=None if style.size else "tight", metadata=undated)
     return stream.getvalue()
 
 
 def _name_outcome(figure: Figure, found: Any, style: Style) -> None:
-    """Write what the outcome is called in place of the label of the positive class."""
+    """Write what the outcome is called in place of the label of the positive class; its column for labels like 1."""
     labels: Any = getattr(found, "labels", ())
-    outcome = style.outcome or (style.column if str(labels[-1:]) in _SAY_NOTHING else "")
+    outcome = style.outcome or (style.column if str(labels[-1:]) in ("(1,)", "(1.0,)", "(True,)", "('1',)") else "")
     if not outcome or len(labels) != 2:
         return
     label = f"'{short_name(str(labels[1]))}'"
     for text in figure.findobj(Text):
         named = text.get_text().replace(label, drawable(outcome))
         text.set_text(capital(named) if text.get_text().startswith(label) else named)
-
-
-_SAY_NOTHING = ("(1,)", "(1.0,)", "(True,)", "('1',)")
-"""Labels of a positive class that do not say what it is."""
 
 
 def _write_title(figure: Figure, title: str) -> None:
@@ -154,15 +152,11 @@ def _write_title(figure: Figure, title: str) -> None:
         figure.suptitle(lines, x=0.02, ha="left", fontsize=size, fontweight="bold")
 
 
-_LIGHT = np.array([0.299, 0.587, 0.114])
-"""Part of red, green and blue in the lightness of a colour (ITU-R BT.601)."""
-
-
 def _make_grey(figure: Figure) -> None:
-    """Give all that is drawn the grey of its colour's lightness."""
+    """Give all that is drawn the grey of its colour's lightness: of red, green and blue as in ITU-R BT.601."""
     for artist in figure.findobj():
         for what in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
             colours = to_rgba_array(getattr(artist, f"get_{what}", lambda: "none")())
             if len(colours):
-                colours[:, :3] = (colours[:, :3] @ _LIGHT)[:, None]
+                colours[:, :3] = (colours[:, :3] @ [0.299, 0.587, 0.114])[:, None]
                 getattr(artist, f"set_{what}")(colours if len(colours) > 1 else tuple(colours[0]))

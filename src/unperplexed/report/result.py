@@ -12,16 +12,15 @@ from dataclasses import is_dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from .._lib.arrays import library
-from .._lib.dataclasses import Frozen
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
 from .._lib.output_files import PICTURES, REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .._lib.typing import ByValue
-from .chart import Chart, chart_size
+from .chart import Chart, Style, chart_size
 from .document import LONGEST_NAME, Document
 
 if TYPE_CHECKING:
@@ -114,29 +113,6 @@ def pictures(found: Any, *given: Any) -> Figure:
 def picture_size(found: Any) -> tuple[float, float] | None:
     """Width and height, in inches, that suit the picture of a result; None where any does."""
     return None
-
-
-class Style(Frozen):
-    """How a picture is written: the keys of ``--style``, as `Result.save_plot` takes them."""
-
-    title: str = ""
-    outcome: str = ""
-    column: str = ""
-    """Column of the outcomes, which names the outcome where its label is 1 or true."""
-    size: tuple[float, float] | None = None
-    font_size: float = 10.0
-    colours: Literal["screen", "grey"] = "screen"
-    axes: Literal["reported", "nelson"] = "reported"
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be drawn."""
-        check_choice("colours", self.colours, ("screen", "grey"))
-        check_choice("axes", self.axes, ("reported", "nelson"))
-        inches = self.size or (6.0, 6.0)
-        if len(inches) != 2 or not all(2 <= each <= 50 for each in inches):
-            raise InputError("size: expected width and height from 2 to 50 inches, such as 8x5.")
-        if not 4 <= self.font_size <= 40:
-            raise InputError(f"font-size: expected 4 to 40 points, got {self.font_size:g}.")
 
 
 def drawn_as(kind: type, chart: Callable[..., Chart], sized_as: Callable[[Any], Chart | None] = lambda _: None) -> None:
@@ -250,7 +226,7 @@ class Result:
         from .axes import picture_bytes
 
         where, asked = check_output(Path(path), PICTURES), Style(**style)
-        write_whole(where, picture_bytes(self, where.suffix.lower()[1:], asked))
+        write_whole(where, picture_bytes(self, where, asked, picture_size(self)))
 
     def __str__(self) -> str:
         """Give the result as text for a terminal."""
