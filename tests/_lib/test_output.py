@@ -14,7 +14,7 @@ from unperplexed._lib import json_files
 from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
 from unperplexed._lib.output_files import check_output, sole_run, taking_turns, write_whole
-from unperplexed._lib.progress import in_turn, steps
+from unperplexed._lib.progress import in_turn, progress_bar, showing, steps
 
 
 def test_places_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
@@ -68,6 +68,28 @@ def test_steps_are_shown_on_a_terminal_alone(monkeypatch):
             for _ in range(3):
                 done(1)
         assert stream.getvalue().strip() == ""  # it takes less than a second
+
+
+def test_a_line_a_minute_is_shown_elsewhere(monkeypatch):
+    clock, stream = iter([0, 30, 61, 100, 130]), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("unperplexed._lib.progress.monotonic", lambda: next(clock))
+    with showing("anywhere"), steps(8, "fitting maps") as done:
+        for _ in range(4):
+            done(1)
+    assert stream.getvalue().splitlines() == [
+        "unperplexed: fitting maps: 25% done after 1.0 minutes, about 3.0 left",
+        "unperplexed: fitting maps: 50% done after 2.2 minutes, about 2.2 left",
+    ]
+    for where in ("nowhere", "terminal"):
+        with showing(where), steps(8, "fitting maps") as done:
+            done(8)
+        with showing(where), progress_bar() as read:
+            assert read is None
+    with showing("anywhere"), pytest.raises(ZeroDivisionError):
+        raise ZeroDivisionError
+    with progress_bar() as read:
+        assert read is None  # as before
 
 
 @pytest.mark.parametrize(

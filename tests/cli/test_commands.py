@@ -317,11 +317,11 @@ def test_former_flags_stand_nowhere():
 
 PACKED = {
     "--show": ("orders", "bins"),
-    "--style": ("axes",),
+    "--style": ("title", "size", "font-size", "colours", "axes", "outcome"),
     "--tag": ("name", "model", "period"),
     "--costs": meaning.COSTS,
     "--censored": ("above", "below"),
-    "--hub": ROLES,
+    "--hub": ROLES[:2],
 }
 PACKED["--method"] = ("order", "power", "map", "equal")
 """Settings that are said inside an option: each counts like a flag."""
@@ -331,12 +331,12 @@ def test_slots_and_distinct_flags_stay_few():
     """Every flag of a command is a slot. The bounds fall with each flag that goes.
 
     Distributions took 79, groups 29, --force and the --forecaster of assess 4, operations 4: --rebuild, --min-effect,
-    --capacity and --prevalence; the plan of a study 11, lm 1.
+    --capacity and --prevalence; the plan of a study 11, lm 1, pictures for print 40.
     """
     slots = [flag for command in COMMANDS for flag in flags_of(command) if flag.startswith("--")]
     slots += [key for flag in slots for key in PACKED.get(flag, ())]
-    assert len(slots) <= 464
-    assert len({*slots}) <= 109
+    assert len(slots) <= 504
+    assert len({*slots}) <= 114
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,13 @@ def test_clusters_are_read_once(words, read):
         ("assess f.csv --floor 0.05 0.9", "--floor 0.05 0.9: expected one number, or for assess also 1 minus it"),
         ("assess f.csv --floor 0.01 0.99 0.5", "--floor 0.01 0.99 0.5: expected one number, or for assess also 1"),
         ("compare f.csv --floor 0.05 0.95", "expected one number, or for assess also 1 minus it"),
-        ("assess f.csv --style colour=red", "--style colour=red: known is axes=nelson"),
+        ("assess f.csv --style colour=red", "--style colour=red: expected KEY=VALUE; the keys are title"),
+        ("compare f.csv --plot x.png --style axes=nelson", "the keys are title, size, font-size, colours."),
+        (
+            "skill f.csv --plot x.png --style size=800x600",
+            "--style size: expected width and height from 2 to 50 inches",
+        ),
+        ("skill f.csv --plot x.png --style font-size=big", "--style font-size: expected a number, got 'big'"),
         ("tally f.csv --cells all", "--cells all: expected whole numbers, such as 65536:9"),
         ("compare f.csv --forecaster a=p model", "expected NAME=COLUMN for each forecaster of one file, or one"),
         ("compare f.csv --lag many", "--lag many: expected places, such as 14, or places within series, 14:station."),

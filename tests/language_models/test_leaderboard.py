@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError
+from unperplexed.assessment.risk_coverage import Ranked, risk_coverage
 from unperplexed.cli import main
 from unperplexed.language_models import Answer, GradedAnswers, Remarks, answer_agreement, leaderboard, read_answers
 from unperplexed.language_models.graded import epoch_answers, grader_agreement
-from unperplexed.language_models.ranking import Ranked, beta_binomial, risk_coverage
+from unperplexed.language_models.ranking import beta_binomial
 
 
 def test_the_area_is_the_expectation_over_the_orders_of_equal_confidences(rng):

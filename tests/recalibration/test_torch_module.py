@@ -8,6 +8,7 @@ from scipy.special import expit, log_softmax, softmax
 from unperplexed import InputError, Recalibrator
 from unperplexed.maps.parameters import MANY_CLASSES
 from unperplexed.recalibration.fitting import BINARY_METHODS
+from unperplexed.recalibration.torch_module import ends_of
 
 
 def binary(n=600):
@@ -99,6 +100,7 @@ def test_modules_can_be_exported(method):
     module, x = Recalibrator(method).fit(y, p).to_torch("logits"), torch.tensor(np.log(p))
     exported = torch.export.export(module, (x[:7],), dynamic_shapes=({0: torch.export.Dim.AUTO},))
     torch.testing.assert_close(exported.module()(x), module(x), rtol=0, atol=1e-14)
+    assert "searchsorted" not in exported.graph_module.code  # which ONNX has not
 
 
 def test_gradients_flow_to_the_network():
@@ -125,3 +127,52 @@ def test_logits_need_no_normalization():
     x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     torch.testing.assert_close(module(x), module(x + 100.0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(softmax(x.numpy(), axis=1).sum(1), module(x).sum(1).numpy(), atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("data", [binary, classes])
+@pytest.mark.parametrize("output", ["probabilities", "logits"])
+def test_scripts_compute_the_same(data, output):
+    y, p = data(200)
+    module = Recalibrator("isotonic").fit(y, p).to_torch(output=output)
+    found, x = torch.jit.script(module), torch.tensor(p)
+    for at in (x, x[:7].float(), x[:3].half()):
+        torch.testing.assert_close(found(at), module(at), rtol=0, atol=0)
+    if p.ndim > 1:
+        with pytest.raises(torch.jit.Error, match=r"expected 4 classes in the last dimension, got shape \[3, 5\]"):
+            found(torch.ones(3, 5))
+
+
+def test_logits_come_out_if_asked_for():
+    y, p = classes(300)
+    fitted = Recalibrator("temperature").fit(y, p)
+    x = torch.tensor(np.log(p))
+    found = fitted.to_torch("logits", output="logits")(x)
+    tempered = x / fitted.state.maps["temperature"].parameters()["temperature"]
+    torch.testing.assert_close(found.softmax(1), tempered.softmax(1), rtol=0, atol=1e-12)
+    y, p = binary(300)
+    fitted = Recalibrator("logistic").fit(y, p)
+    found = fitted.to_torch(output="logits")(torch.tensor(p))
+    np.testing.assert_allclose(expit(found.numpy()), fitted.transform(p), rtol=1e-12)
+    far = fitted.to_torch("logits", output="logits")(torch.tensor([-300.0, 300.0]).double())
+    assert far[0] < -100
+    assert far[1] > 100
+    with pytest.raises(InputError, match="output"):
+        fitted.to_torch(output="odds")
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16])
+def test_a_network_in_half_precision_has_its_map_in_full(precision):
+    y, p = classes(300)
+    fitted = Recalibrator("vector").fit(y, p)
+    module, x = fitted.to_torch("logits"), torch.tensor(np.log(p)).to(precision)
+    network = torch.nn.Sequential(module).to(precision)
+    assert network(x).dtype == precision
+    expected = fitted.transform(x.double().numpy(), scale="logits")
+    np.testing.assert_allclose(network(x).double().numpy(), expected, atol=torch.finfo(precision).eps)
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_ends_are_those_of_the_precision(precision):
+    limits = torch.finfo(precision)
+    assert ends_of(precision) == (limits.tiny, 1 - limits.eps / 2)

@@ -1,4 +1,5 @@
 import io
+import re
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -6,9 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from PIL import Image
 
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, compare, risk_profile
+from unperplexed.cli.parser import main
 
 
 @pytest.fixture
@@ -221,3 +224,67 @@ def test_the_legend_of_narrow_axes_stays_beside_the_next_ones(result):
     assert first.x1 < second.x0
     assert max(first.y1, second.y1) <= figure.bbox.y1
     plt.close(figure)
+
+
+@pytest.fixture(scope="module")
+def rain():
+    """A small file of forecasts of rain by season."""
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.05, 0.95, 400)
+    season = np.where(np.arange(400) % 2, "winter; cold", "summer")
+    return (rng.random(400) < p).astype(int), p, season
+
+
+def written(tmp_path, *words):
+    """Run a command that writes a picture, and give the picture and the words in it."""
+    chart = tmp_path / "chart.svg"
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        assert main([*words, "--plot", str(chart), "--quiet"]) in (0, None)
+    svg = chart.read_text("utf-8")
+    return svg, " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+
+
+def test_a_picture_for_print_has_title_caption_size_and_type(tmp_path, rain):
+    y, p, season = rain
+    rows = "".join(f"{a},{b:.4f},{c}\n" for a, b, c in zip(y, p, season, strict=True))
+    (tmp_path / "rain.csv").write_text("wet,p,season\n" + rows)
+    of = ("assess", str(tmp_path / "rain.csv"), "--truth", "wet", "--prob", "p", "--resamples", "0")
+    svg, words = written(tmp_path, *of)
+    assert "Observed frequency of wet" in words  # by the column's name, as 1 says nothing
+    assert f"{y.sum()} rows with wet" in words
+    assert "#0a5ea8" in svg
+    style = ("--style", "title=Rain & snow, $5 each", "size=8x5", "font-size=13", "colours=grey")
+    svg, words = written(tmp_path, *of, *style, "--reading", "outcome=rain or snow")
+    assert "Rain &amp; snow, $5 each" in words
+    assert f"{y.sum()} rows with rain or snow" in words
+    assert 'width="576pt" height="360pt"' in svg
+    plain, _ = written(tmp_path, *of, "--style", "size=8x5")
+    of_type = [{float(each) for each in re.findall(r"([0-9.]+)px", text)} for text in (svg, plain)]
+    np.testing.assert_allclose([*map(max, of_type)], [1.3 * max(of_type[1]), max(of_type[1])], rtol=1e-5)
+    np.testing.assert_allclose([*map(min, of_type)], [1.3 * min(of_type[1]), min(of_type[1])], rtol=1e-5)
+    colours = {tuple(each) for each in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", svg)}
+    assert colours
+    assert all(len({*each}) == 1 for each in colours)
+    _, words = written(tmp_path, *of, "--by", "season", "--style", "title=By season")
+    assert all(each in words for each in ("By season", "summer", "winter; cold", "Observed frequency of wet"))
+
+
+def test_python_writes_the_same_picture(tmp_path, rain):
+    y, p, _ = rain
+    found = assess(np.where(y, "rain", "dry"), p, labels=["dry", "rain"], resamples=0)
+    for name in ("chart.pdf", "chart.png"):
+        found.save_plot(tmp_path / name, title="Rain", size=(6, 5))
+    with Image.open(tmp_path / "chart.png") as picture:
+        assert picture.size == (900, 750)
+    first = (tmp_path / "chart.pdf").read_bytes()
+    found.save_plot(tmp_path / "chart.pdf", title="Rain", size=(6, 5))
+    assert first == (tmp_path / "chart.pdf").read_bytes()
+    for style, reason in (
+        ({"size": (1, 5)}, "size: expected width and height from 2 to 50 inches"),
+        ({"font_size": 100}, "font-size: expected 4 to 40 points, got 100"),
+        ({"colours": "blue"}, "colours"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            found.save_plot(tmp_path / "chart.svg", **style)
+    with pytest.raises(InputError, match=r"known: \.png, \.svg, \.pdf"):
+        found.save_plot(tmp_path / "chart.gif")

@@ -97,6 +97,7 @@ RESULTS = {
     "calibration_test": (calibration_test, "Evidence of miscalibration (p < 0.001)"),
     "diagnose": (lambda y, p: diagnose(labelled(y), p, pos_label=HOSTILE), "Remedy"),
     "risk_profile": (risk_profile, "robustness"),
+    "risk_coverage": (lambda y, p: assess(y, p, resamples=0).risk_coverage, "confidence said nothing"),
     "find_groups": (
         lambda y, p: find_groups(y, p, among={HOSTILE: labelled(y * (np.arange(len(y)) % 4 > 0))}),
         "Wrong in 1 group",

@@ -220,6 +220,7 @@ def _at_once(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
+PICTURES = (".png", ".svg", ".pdf")
 REPORTS = (".html", ".htm")
 """Suffixes of reports."""
 

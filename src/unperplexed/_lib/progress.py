@@ -1,4 +1,4 @@
-"""Work done at once, or ahead, in threads, and a bar that shows how far it is."""
+"""Work done at once, or ahead, in threads, and a bar or lines that show how far work is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from queue import SimpleQueue
 from threading import Semaphore
-from typing import Any, Generic, TypeVar
+from time import monotonic
+from typing import Any, Generic, Literal, TypeVar
 
 S, T = TypeVar("S"), TypeVar("T")
 
@@ -98,10 +100,24 @@ class _Stream(Generic[T]):
         self._room.release()
 
 
+Shown = Literal["terminal", "anywhere", "nowhere"]
+_shown: ContextVar[Shown] = ContextVar("shown", default="terminal")
+
+
+@contextmanager
+def showing(where: Shown) -> Iterator[None]:
+    """Show progress on terminals, elsewhere too (a line a minute), or nowhere, as long as this lasts."""
+    token = _shown.set(where)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, int | None], None] | None]:
-    """Show rows and bytes read, and the time left, on a terminal's standard error once it takes over a second."""
-    with _bar(unit="B", unit_scale=True, unit_divisor=1000, disable=None) as bar:
+    """Show rows and bytes read, and the time left, once it takes over a second."""
+    with _bar(desc="reading", unit="B", unit_scale=True, unit_divisor=1000) as bar:
 
         def progress(rows: int, n_bytes: int, total: int | None) -> None:
             bar.total = total
@@ -112,19 +128,49 @@ def progress_bar() -> Iterator[Callable[[int, int, int | None], None] | None]:
 
 
 @contextmanager
-def steps(total: int, unit: str) -> Iterator[Callable[[int], object]]:
-    """Show how many of so many steps are done, on a terminal's standard error once it takes over a second."""
-    with _bar(total=total, unit=f" {unit}") as bar:
+def steps(total: int, doing: str) -> Iterator[Callable[[int], object]]:
+    """Show how many of so many steps of what is done are over, and the time left, once it takes over a second."""
+    with _bar(total=total, desc=doing) as bar:
         yield bar.update if bar is not None else lambda _: None
 
 
 @contextmanager
 def _bar(**options: Any) -> Iterator[Any]:
-    """Show a bar on a terminal's standard error once it takes over a second; None where there is no terminal."""
-    if not sys.stderr.isatty():
+    """Show a bar on a terminal's standard error, or lines elsewhere; None where nothing is shown."""
+    where, terminal = _shown.get(), sys.stderr.isatty()
+    if where == "nowhere" or not (terminal or where == "anywhere"):
         yield None
+        return
+    if not terminal:
+        yield _Lines(options["desc"], options.get("total"))
         return
     from tqdm import tqdm
 
     with tqdm(delay=1, leave=False, file=sys.stderr, **options) as bar:
         yield bar
+
+
+class _Lines:
+    """Says once a minute how much is done, and how long the rest will take."""
+
+    def __init__(self, doing: str, total: int | None) -> None:
+        self._doing, self.total, self.n = doing, total, 0
+        self._began = self._said = monotonic()
+
+    def set_postfix_str(self, about: str, refresh: bool = True) -> None:
+        """Leave out what a bar says beside it."""
+
+    def update(self, steps: int) -> None:
+        """Count steps that are done."""
+        self.n += steps
+        now = monotonic()
+        if now - self._said < _MINUTE or not self.n:
+            return
+        self._said, taken = now, (now - self._began) / _MINUTE
+        left = f", about {taken * (self.total / self.n - 1):.1f} left" if self.total else ""
+        part = f" {self.n / self.total:.0%} done" if self.total else ""
+        print(f"unperplexed: {self._doing}:{part} after {taken:.1f} minutes{left}", file=sys.stderr)
+
+
+_MINUTE = 60.0
+"""Seconds from a line to the next."""

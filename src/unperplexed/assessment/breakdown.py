@@ -28,7 +28,7 @@ from ..pairing.skill_result import Skill
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input, frames_alike, frames_as_input, pictures
 from ..statistics.empirical_bayes import FEWEST_GROUPS, pooled_variance, shrunk
-from ..statistics.intervals import holm, simultaneous
+from ..statistics.intervals import Metric, holm, simultaneous
 from ..statistics.means import DEFAULT_FLOOR, Floor, t_quantile
 from ..tally.tallies import MOST_GROUPS, Tallies, key_of
 from ..tally.tally import Tally, View, refuse_rows
@@ -44,6 +44,7 @@ from .group_figures import (
 )
 from .remedy import Remedy
 from .result import Assessment
+from .risk_coverage import detections
 from .settings import AssessmentSettings, AssessOptions, Auto, skill_against
 
 if TYPE_CHECKING:
@@ -214,6 +215,9 @@ class Shrinkage(ByValue):
     """Confidence level of the intervals."""
 
 
+_DETECTED = 20
+"""Groups that are told from all others."""
+
 _SORTS: dict[Sort, Callable[[GroupAssessment], tuple[float, ...]]] = {
     "geometric_accuracy": lambda group: (
         (group.shrunken or group).geometric_accuracy,
@@ -274,6 +278,19 @@ class Breakdown(JsonResult):
         """
         return cost_shares(self.groups) if self.diagnosed else {}
 
+    @cached_property
+    def detection(self) -> dict[Key, Metric]:
+        """How well a low top probability tells the rows of each group from all others, by key: the AUROC.
+
+        Such as rows of another distribution (out-of-distribution detection). Larger is better; 0.5 is chance. Empty
+        with more than 20 groups.
+        """
+        if len(self) > _DETECTED:
+            return {}
+        tallies = [group.assessment.source.tally for group in self.groups]
+        found = detections(tallies, self.whole.source.sampling.confidence)
+        return dict(zip((group.key for group in self.groups), found, strict=True))
+
     @property
     def drivers(self) -> str:
         """Which groups the cost of miscalibration comes from, and what to do about it; "" where nothing tells."""
@@ -331,6 +348,9 @@ class Breakdown(JsonResult):
             "sort": self.sort,
             "whole": self.whole.to_dict(),
             "drivers": self.drivers,
+            "detection": [
+                {"key": self._named(key), **plain_values(each._asdict())} for key, each in self.detection.items()
+            ],
             "groups": [{"key": self._named(group.key), **self._metrics(group)} for group in self.groups],
             "remedies": [{"key": self._named(key), **each.to_dict()} for key, each in remedies.items()],
             "empty": [self._named(key) for key in self.empty],

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed, rows_text
+from .._lib.progress import steps
 from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..forecasts.forecasts import Notes
 from ..forecasts.gathered import GatheredRows, gathered
@@ -161,8 +162,10 @@ class FoldedLots(NamedTuple):
 
     def in_turn(self) -> Iterator[Bools]:
         """Yield which lots each fold holds out."""
-        for each in range(self.rows.folds):
-            yield self.fold == each
+        with steps(self.rows.folds, "choosing thresholds") as advance:
+            for each in range(self.rows.folds):
+                yield self.fold == each
+                advance(1)
 
 
 def _columns(values: AnyFloats, weight: Floats, squared: Floats) -> BinaryColumns:
@@ -355,9 +358,12 @@ def _check_classes(fitted: Iterable[Label | None], labels: Sequence[Label | None
 
 def cross_fitted(rows: CountedRows, seed: int = 0) -> Recalibrated | None:
     """Recalibrate rows by the maps that were fitted to the other folds; None for too few rows."""
-    dealt = rows.in_folds(seed)
-    if dealt is None:
-        return None
-    held_out = average(dealt.rows, BINARY_METHODS).held_out
-    s = log_odds(dealt.lots.p[:, None], "probability")
-    return Recalibrated(dealt.lots, held_out.in_folds(s, dealt.fold)[:, 1])
+    with steps(3, "recalibrating") as advance:
+        dealt = rows.in_folds(seed)
+        if dealt is None:
+            return None
+        advance(1)
+        held_out = average(dealt.rows, BINARY_METHODS).held_out
+        advance(1)
+        s = log_odds(dealt.lots.p[:, None], "probability")
+        return Recalibrated(dealt.lots, held_out.in_folds(s, dealt.fold)[:, 1])

@@ -177,7 +177,7 @@ def familiar_metrics(tally: Tally, confidence: float = 0.95, line: CalibrationLi
     share, difference = groups.total / groups.total.sum(), groups.mean - groups.observed
     limits = UNKNOWN if noise is None else error_interval(share, difference, noise * wider, confidence)
     return FamiliarMetrics(
-        auc=_auc(counts, confidence) if two else None,
+        auc=area_under_roc(counts, confidence) if two else None,
         average_precision=_average_precision(counts, confidence) if two else None,
         slope=line.slope.metric(confidence),
         intercept=line.intercept.metric(confidence),
@@ -205,7 +205,7 @@ def counts_of(tally: Tally) -> Counts:
     return Counts(pairs.reported, pairs.happened, negative, pairs.happened * each, negative * each, tally)
 
 
-def _auc(counts: Counts, confidence: float) -> Metric | None:
+def area_under_roc(counts: Counts, confidence: float) -> Metric:
     """Area under the ROC curve; NaN where one of the outcomes is absent."""
     events, others = float(counts.positive.sum()), float(counts.negative.sum())
     if not events or not others:

@@ -369,7 +369,7 @@ def draw(source: Source, orders: Floats) -> tuple[Draws, CellCounts]:
     counts, share = _independent_counts(source)
     cells = world_cells(tally, source.view, floor, limit, share)
     rng = np.random.default_rng(sampling.seed)
-    with steps(2 * sampling.resamples, "samples") as advance:
+    with steps(2 * sampling.resamples, "drawing samples") as advance:
         worlds = world_samples(tally, cells, source.estimator, orders, sampling.resamples, rng, advance)
     found = None if tally.exchangeable or counts.shards is None else influences(counts, orders, floor, limit)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..pairing.skill_result import Skill
     from .familiar import FamiliarMetrics, PrecisionRecall
     from .groups_found import Groups
+    from .risk_coverage import RiskCoverage
     from .validation import Validation
 
 
@@ -308,6 +309,16 @@ class Assessment(JsonResult):
         Observed
         """
         return observed_between(self.source.tally, low, high, self.view, self.source.sampling.confidence)
+
+    @cached_property
+    def risk_coverage(self) -> RiskCoverage | None:
+        """Share of wrong top classes among the most confident forecasts, and its mean over all shares (AURC).
+
+        Smaller is better. None for weighted rows; of rows in clusters it has no intervals.
+        """
+        from .risk_coverage import of_top_classes
+
+        return of_top_classes(self.source.tally, self.source.sampling.confidence)
 
     @property
     def auc(self) -> Metric | None:

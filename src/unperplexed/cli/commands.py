@@ -170,6 +170,15 @@ def _calibration(a: Assessment, bins: int) -> Found:
     return calibration_blocks(tally, bins, errors, parts), plain_values(values)
 
 
+def _abstaining(a: Assessment, _: None) -> Found:
+    if a.risk_coverage is None:
+        return [Prose("Not shown: risk-coverage takes rows without weights.")], None
+    from ..report.result import document
+
+    of = document(a.risk_coverage, Naming(), brief=True)
+    return [Prose(f"{of.headline}. {of.lead}"), *of.summary], a.risk_coverage.to_dict()
+
+
 def _classes(a: Assessment, _: None) -> Found:
     from ..describe.assessment_tables import class_table
 
@@ -225,6 +234,7 @@ SECTIONS = {
     "precision-recall": Section(_precision),
     "confusion": Section(_confusion),
     "surprises": Section(_surprises),
+    "risk-coverage": Section(_abstaining),
     "tripod": Section(_tripod, parts=("classes",), together=True),
 }
 """The sections by name. The names stand in the help, and so does the default of bins, which is that of the library."""
@@ -253,7 +263,7 @@ def assess(arguments: argparse.Namespace) -> None:
     else:
         found = full = whole = with_asked(a, asked, assessment_of)
         change = change_of(asked, whole)
-    written = outputs.picture(whole, a.style[-1] if a.style else "reported") | outputs.page(full)
+    written = outputs.picture(found) | outputs.page(full)
 
     def added(document: Document) -> Document:
         return sections.added(replace(document, lead=f"{document.lead} {change}".strip()), found)
@@ -366,7 +376,7 @@ def demo(arguments: argparse.Namespace) -> None:
     digit, probability, source = digits_forecasts()
     sayer(arguments)(source)
     found = assess(digit, probability)
-    outputs.show(found, "reported")
+    outputs.show(found)
 
 
 def digits_forecasts() -> tuple[Ints, NDArray[np.float32], str]:

@@ -38,7 +38,7 @@ _SOME = 0.05
 
 _OF_CLASSES = (
     *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "show", "style", "resamples", "seed", "lag", "anytime", "forecast", "among"),
+    *("jobs", "show", "resamples", "seed", "lag", "anytime", "forecast", "among"),
 )
 """Options of forecasts of classes."""
 
@@ -191,7 +191,7 @@ def _seasons(a: argparse.Namespace) -> list[str]:
 
 _UNORDERED = (
     *("among", "by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
-    *("engine", "jobs", "style"),
+    *("engine", "jobs"),
 )
 """Options of assess that ordered classes have no use for."""
 

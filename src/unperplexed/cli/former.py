@@ -122,7 +122,7 @@ FLAGS = _by_former(
         "--separator": ("--delimiter", "--delim", "--sep", "--field-separator", "-d", "-s"),
         "--show calibration:bins=20": ("--bins",),
         "--show profile:orders=-2,0,2": ("--orders",),
-        "--style axes=nelson": ("--axes",),
+        "--style axes=nelson": ("assess --axes",),
         "--summary": ("--markdown",),
         "--tag model=": ("tally --model",),
         "--tag name=": ("tally --name",),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .._lib.errors import InputError
 
@@ -27,7 +28,7 @@ def settle(a: argparse.Namespace) -> None:
         _read_floor(a)
     if hasattr(a, "engine"):
         a.engine, _, a.address = a.engine.partition(":")
-    if getattr(a, "style", None):
+    if hasattr(a, "style") and (a.style or a.plot):
         _read_style(a)
     if hasattr(a, "cells"):
         _read_cells(a)
@@ -123,11 +124,26 @@ def _read_floor(a: argparse.Namespace) -> None:
 
 
 def _read_style(a: argparse.Namespace) -> None:
-    """Read KEY=VALUE."""
-    for text in a.style:
-        if text not in ("axes=nelson", "axes=reported"):
-            raise InputError(f"--style {text}: known is axes=nelson, and axes=reported, which is the default.")
-    a.style = [text.partition("=")[2] for text in a.style]
+    """Read KEY=VALUE, and from the reading what the outcome is called."""
+    keys = [key for key in _STYLE if key != "axes" or a.command == "assess"]
+    found = {
+        key.replace("-", "_"): _STYLE[key](text) for key, text in (pair("--style", each, keys) for each in a.style)
+    }
+    from ..report.chart import Style
+
+    try:
+        a.style = Style(outcome=a.outcome or "", column=a.truth[0] if len(a.truth) == 1 else "", **found)
+    except InputError as error:
+        raise InputError(f"--style {error}") from None
+
+
+_STYLE: dict[str, Callable[[str], Any]] = {
+    "title": str,
+    "size": lambda text: tuple(_number("--style size", each) for each in text.split("x")),
+    "font-size": lambda text: _number("--style font-size", text),
+    "colours": str,
+    "axes": str,
+}
 
 
 def _read_capacity(a: argparse.Namespace) -> None:

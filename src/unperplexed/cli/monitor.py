@@ -48,7 +48,7 @@ def monitor(arguments: argparse.Namespace) -> int:
         rows = _rows(a)
         history, kept = _history(a, rows)
         found = _watched(a, history, rows.dependence)
-        written = outputs.picture(found, whole=True) | outputs.page(found)
+        written = outputs.picture(found) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
         text = outputs.text(found)

@@ -323,9 +323,9 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
     add = About("question", command)
     text = (
-        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises, tripod (a"
-        " paragraph for a paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital: random effects); with settings:"
-        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises, risk-coverage"
+        " (AURC), tripod (a paragraph for a paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital: random effects);"
+        f" with settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
@@ -342,8 +342,6 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     text = f"order of the groups, the worst first: {', '.join(sorts)} (default: %(default)s; of distributions group);"
     text += f" of distributions also {', '.join(numbers)}"
     add.one_of("--sort", sorts + numbers, text, metavar="WHAT")
-    text = f"how the chart is drawn: axes=nelson has the predicted probability on y, as in Nelson (2017){CLASSES}"
-    About("work", command).many("--style", "KEY=VALUE", text)
 
 
 def add_metric(command: argparse.ArgumentParser) -> None:
@@ -398,9 +396,17 @@ def add_json(command: argparse.ArgumentParser, text: str = "write all results as
     About("work", command)("--json", metavar="PATH", text=text)
 
 
-def add_plot(command: argparse.ArgumentParser, text: str = "write the chart (.svg, .pdf or .png)") -> None:
+def add_plot(
+    command: argparse.ArgumentParser, text: str = "write the chart (.svg, .pdf, .png); --style: its look"
+) -> None:
     """Add the plot to write."""
     About("work", command).path("--plot", text=text)
+    if command.prog.endswith(" demo"):
+        return
+    text = "the chart's title=TEXT, size=8x5 (inches), font-size=12 (points), colours=grey"
+    more = "; axes=nelson: predictions on y" if command.prog.endswith(" assess") else ""
+    About("work", command).many("--style", "KEY=VALUE", f"{text}{more}")
+    command.set_defaults(outcome=None)
 
 
 def add_report(command: argparse.ArgumentParser, text: str = "write one HTML page with everything") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import sys
@@ -14,15 +13,15 @@ from typing import Any
 
 from .._lib.errors import InputError
 from .._lib.formatting import command_line
-from .._lib.output_files import REPORTS, check_output, whole_files
+from .._lib.output_files import PICTURES, REPORTS, check_output, whole_files
 from ..report import terminal
+from ..report.chart import Style
 from ..report.document import Document, Python
-from ..report.result import Figure, Naming, Result, document, picture_size
+from ..report.result import Naming, Result, document, picture_size
 from ..sources.readers import ARRAYS
 from ..sources.readers.formats import matching, with_folders
 from .terminal import drop_output, print_error, shows_colour
 
-PICTURES = (".png", ".svg", ".pdf")
 TALLY = ".tally"
 DEMO = "handwritten digits"
 """Name of the forecasts that no file holds."""
@@ -54,6 +53,7 @@ class Outputs:
         _check(a, suffixes)
         self._quiet, self._json = a.quiet, getattr(a, "json", None)
         self._plot, self._report = getattr(a, "plot", None), getattr(a, "report", None)
+        self._style = getattr(a, "style", None) or Style()
         where = f" where {a.where}" if getattr(a, "where", None) else ""
         self.naming = Naming(
             called(getattr(a, "files", [DEMO])) + where,
@@ -82,26 +82,18 @@ class Outputs:
         page = found.to_html(name=self.naming.name, command=self.naming.command, recalibrate=command)
         return {self._report: page.encode()}
 
-    def picture(self, found: Any, axes: str = "", *, whole: bool = False) -> dict[Path, bytes]:
-        """Draw a result, if that is wanted, on a figure of the right size; give the picture's bytes by its path.
-
-        ``whole`` is for a result that takes a whole figure.
-        """
+    def picture(self, found: Any) -> dict[Path, bytes]:
+        """Draw a result, if that is wanted; give the picture's bytes by its path."""
         if self._plot is None:
             return {}
         os.environ["MPLBACKEND"] = "agg"  # a file needs no window, whatever is set
-        from matplotlib.figure import Figure
+        from ..report.axes import picture_bytes
 
-        from ..report.axes import SIZES
+        return {self._plot: picture_bytes(found, self._plot, self._style, picture_size(found))}
 
-        size = picture_size(found) or SIZES[axes or "profile"]
-        figure = Figure(figsize=size, layout="constrained" if whole else "tight")
-        found.plot(figure if whole else figure.subplots(), **({"axes": axes} if axes else {}))
-        return {self._plot: _saved(figure, self._plot)}
-
-    def show(self, found: Any, axes: str = "", recalibrate: str = "") -> None:
+    def show(self, found: Any, recalibrate: str = "") -> None:
         """Write a result in every way that is wanted."""
-        self.write(found.to_json, lambda: self.text(found), self.picture(found, axes) | self.page(found, recalibrate))
+        self.write(found.to_json, lambda: self.text(found), self.picture(found) | self.page(found, recalibrate))
 
     def write(self, as_json: Callable[[], str], as_text: Callable[[], str], more: Mapping[Path, bytes]) -> None:
         """Make what is wanted of JSON and text, which may take samples and fits; print and write when all is made."""
@@ -123,6 +115,8 @@ def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
     """Refuse outputs that cannot be written, or that would overwrite what is read or each other."""
     known = {"plot": PICTURES, "report": REPORTS, "output": suffixes, **dict.fromkeys(_ANY_SUFFIX, ())}
     named = {name: getattr(arguments, name, None) for name in known}
+    if getattr(arguments, "style", None) and arguments.plot is None:
+        raise InputError("--style: is for pictures; name one with --plot, such as chart.svg.")
     printed = next((name for name, path in named.items() if str(path) == "-" and name != "json"), None)
     if printed:
         raise InputError(f"--{printed.replace('_', '-')} -: only --json writes to standard output; name a file.")
@@ -199,14 +193,3 @@ def called(files: Sequence[str]) -> str:
     names = ["standard input" if file == "-" else Path(file).name if Path(file).is_file() else file for file in files]
     more = len(names) - _MOST_CALLED
     return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _saved(figure: Figure, path: Path) -> bytes:
-    from matplotlib import rc_context
-
-    stream = io.BytesIO()
-    form = path.suffix.lower()[1:]
-    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture has the same bytes
-    with rc_context({"svg.hashsalt": "unperplexed"}):
-        figure.savefig(stream, format=form, dpi=150, bbox_inches="tight", metadata=undated.get(form))
-    return stream.getvalue()

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 from .._lib.errors import InputError
 from .._lib.formatting import printable
 from .._lib.output_files import write_whole
+from .._lib.progress import showing
 from .._version import __version__
 from . import options, own_options
 from .former import refuse_former, refuse_unknown
@@ -61,7 +62,8 @@ def _run(words: Sequence[str]) -> int:
         refuse_unknown(words, {flag for action in _actions(parser) for flag in action.option_strings})
     parsed = _parsed(parser, words)
     module = import_module(f".{parsed.command if parsed.command in _MODULES else 'commands'}", __package__)
-    code: int | None = getattr(module, parsed.command)(parsed)
+    with showing("nowhere" if parsed.quiet else "anywhere"):
+        code: int | None = getattr(module, parsed.command)(parsed)
     if getattr(parsed, "save_reading", None) is not None:
         write_whole(parsed.save_reading, as_toml(parsed.kept).encode())
     if sys.stdout is not None:  # closed by the caller

@@ -20,8 +20,9 @@ KEYS = (
 )
 """Options that belong to a file: each is a key of the same name."""
 
-ROLES = ("issued", "target-date")
-"""Further keys: the columns of dates on which predictive distributions were issued, and which they are about."""
+ROLES = ("issued", "target-date", "outcome")
+"""Further keys: the columns of dates on which predictive distributions were issued, and which they are about; what
+pictures call the outcome."""
 
 
 def words_of_reading(

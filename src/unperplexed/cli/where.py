@@ -33,7 +33,7 @@ def where(arguments: argparse.Namespace) -> None:
     if not a.among:
         raise InputError("--among: missing; name the columns in which to search, such as --among age region.")
     found = groups_in_distributions(a) if predicts_numbers(a) else groups_among(a, Input.of(a))
-    written = outputs.picture(found, whole=True) | outputs.page(found)
+    written = outputs.picture(found) | outputs.page(found)
     if a.output is not None:
         written[a.output] = saved_with_reading(a, found.recalibrator().to_dict())
     outputs.write(found.to_json, lambda: outputs.text(found), written)

@@ -18,6 +18,7 @@ MODULES = {
     "Breakdown": "groups",
     "Groups": "where",
     "RiskProfile": "profile",
+    "RiskCoverage": "risk_coverage",
     "Decision": "decisions",
     "DecisionCurve": "decisions",
     "Plan": "decisions",

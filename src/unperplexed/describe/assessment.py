@@ -355,9 +355,10 @@ class Described:
         if a.n_classes <= 2:
             return
         table = tables.class_table(a)
+        blocks: list[Block]
         if table is not None:
             more = [] if a.by_class is None else [tables.more_of_classes(a.by_class)]
-            blocks: list[Block] = [table, *more, *self._class_average()]
+            blocks = [table, *more, *self._class_average()]
             if a.by_class is None:
                 blocks.append(
                     Prose("For each class's own curve, accuracy, precision and recall assess with view='each-class'"
@@ -367,6 +368,11 @@ class Described:
         confused = tables.confusions_table(a)
         if confused is not None:
             yield Section("confusions", "Confused classes", [confused], "Confusions")
+        if a.risk_coverage is not None:
+            from .risk_coverage import risk_coverage_chart, risk_coverage_table
+
+            blocks = [risk_coverage_chart(a.risk_coverage), risk_coverage_table(a.risk_coverage)]
+            yield Section("abstaining", "Risk and coverage", blocks, "Abstaining")
         curves = charts.class_charts(a)
         if curves:
             shown = f" The {charts.MOST_CURVES} most miscalibrated classes." if a.n_classes > charts.MOST_CURVES else ""

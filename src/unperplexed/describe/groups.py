@@ -17,7 +17,7 @@ from ..assessment.remedy import Commands, PythonLine
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import Finding
 from ..forecasts.group_keys import ALL_ROWS, Key, Value, in_order, key_text, key_texts
-from ..report.chart import Cells, Chart
+from ..report.chart import Cells, Chart, chart_size
 from ..report.charts import Row, forest, heat_map
 from ..report.document import (
     LONGEST_NAME,
@@ -33,7 +33,7 @@ from ..report.document import (
     lookup,
 )
 from ..report.numbers import between, count, number, share, small
-from ..report.result import Figure, Naming, document, pictures
+from ..report.result import Figure, Naming, document, picture_size, pictures
 from ..report.tables import aside, ci
 from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
@@ -57,7 +57,8 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
     whole = assessment_document(b.whole, naming, brief=brief, groups=groups, group_map=one_map)
     terms, grid = ["groups"] if groups else [], two_way(b)
     skill = [] if b.skill is None else skill_blocks(b.skill)
-    about: list[Block] = [*_between_groups(b), *([Prose(b.drivers)] if b.drivers else []), *remedies]
+    drivers = [Prose(b.drivers)] if b.drivers else []
+    about: list[Block] = [*_between_groups(b), *drivers, *_detected(b), *remedies]
     if brief:
         warnings = [*(b.whole.uncertainty.warnings if b.shrinkage is None else ()), *notes_lines(b.whole.notes)]
         return replace(
@@ -198,6 +199,21 @@ def _between_groups(b: Breakdown) -> list[Block]:
     return [Prose(f"{words} The groups differ by no more than chance.")]
 
 
+def _detected(b: Breakdown) -> list[Block]:
+    """Say how well the top probability tells two groups of rows apart, such as those of another distribution."""
+    if len(b) != 2 or b.whole.n_classes == 2:
+        return []
+    key, found = max(b.detection.items(), key=lambda each: each[1].value)
+    limits = aside(ci(confidence_interval(b.whole.source.sampling.confidence), found.interval))
+    return [
+        Prose(
+            f"The top probability tells {key_text(key)} from the other group with an AUROC of"
+            f" {number(found.value)}{limits}: in so many pairs of rows, one of each group, it is smaller for"
+            f" {key_text(key)}. 0.5 is chance."
+        )
+    ]
+
+
 def _names(groups: Sequence[GroupAssessment], by: Sequence[str], most: int = 28) -> list[str]:
     return key_texts((group.key for group in groups), most, by)
 
@@ -231,6 +247,15 @@ def groups_chart(b: Breakdown) -> Chart:
 
 _REACH = 1.96
 """Standard errors to either end of a 95% confidence interval."""
+
+
+@picture_size.register(Breakdown)
+def size(b: Breakdown) -> tuple[float, float]:
+    """Width and height, in inches, that suit what `Breakdown.plot` draws unasked: at most 12 diagrams."""
+    from ..report.matplotlib_chart import multiples_size
+
+    grid = two_way(b)
+    return multiples_size(max(1, min(len(b), 12))) if grid is None else chart_size(two_way_chart(grid))
 
 
 @pictures.register(Breakdown)

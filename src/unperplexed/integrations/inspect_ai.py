@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import needed
+from ..assessment.risk_coverage import risk_coverage
 from ..language_models.graded import stated_confidence
-from ..language_models.ranking import risk_coverage
 
 with needed(__name__, "Inspect", "inspect"):
     from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr

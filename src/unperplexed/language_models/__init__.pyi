@@ -1,3 +1,5 @@
+from ..assessment.risk_coverage import RiskCoverage as RiskCoverage
+from ..assessment.risk_coverage import risk_coverage as risk_coverage
 from .bounds import TokenBounds as TokenBounds
 from .bounds import top_k_bounds as top_k_bounds
 from .graded import GradedAnswers as GradedAnswers
@@ -16,10 +18,8 @@ from .questions import compare_questions as compare_questions
 from .questions import question_events as question_events
 from .ranking import Agreement as Agreement
 from .ranking import Leaderboard as Leaderboard
-from .ranking import RiskCoverage as RiskCoverage
 from .ranking import answer_agreement as answer_agreement
 from .ranking import leaderboard as leaderboard
-from .ranking import risk_coverage as risk_coverage
 from .reading import read_items as read_items
 from .text_comparison import TextAssessment as TextAssessment
 from .text_comparison import TextComparison as TextComparison

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,7 @@ def fitted_classes(
     weights: Floats | None = None,
     known: Known | None = None,
     zero: float | None = None,
+    advance: Callable[[int], object] = lambda _: None,
 ) -> dict[str, MapOfClasses]:
     """Fit recalibration maps for more than two classes by penalized maximum likelihood.
 
@@ -114,6 +115,8 @@ def fitted_classes(
         that of these fits.
     zero : float, optional
         Probability that an exact zero counts as; by default as `two.zero_of` says.
+    advance : callable, optional
+        Told 1 after each map, to show how far the fit is.
 
     Returns
     -------
@@ -142,7 +145,11 @@ def fitted_classes(
     if zero is None:
         zero = zero_of(log_p, log_p.shape[1], max(float(weights.sum()), 1.0))
     fitting = _Fitting(log_p, truth, weights, {} if known is None else known, zero)
-    return {name: fitting.fitted(name) for name in names}
+    found = {}
+    for name in names:
+        found[name] = fitting.fitted(name)
+        advance(1)
+    return found
 
 
 class _Fitting:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
-from .._lib.progress import at_once, threads_for
+from .._lib.progress import at_once, steps, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.group_keys import Key, in_order, row_keys
@@ -173,9 +173,11 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         def fit(some: Ints) -> dict[str, MapOfClasses]:
             log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
-            return fitted_classes(names, log_p, truth, weight, self.known, self.zero)
+            return fitted_classes(names, log_p, truth, weight, self.known, self.zero, advance)
 
-        return [fit(self.outside(fold)) for fold in (None, *range(self.folds * folds))]
+        parts = (None, *range(self.folds * folds))
+        with steps(len(parts) * len(names), "fitting maps") as advance:
+            return [fit(self.outside(fold)) for fold in parts]
 
 
 def rows_of_chunks(

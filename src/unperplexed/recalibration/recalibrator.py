@@ -44,7 +44,7 @@ from .state import Candidate, State, map_text
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
     from .distributions import DistributionMap
-    from .torch_module import Form, RecalibrationModule
+    from .torch_module import Form, Output, RecalibrationModule
 
 Forecast = TypeVar("Forecast", bound="Predictive")
 
@@ -375,30 +375,34 @@ class Recalibrator(Fitted[State]):
             return distributions_dict(self.distributions, {"folds": self.folds, "seed": self.seed})
         return state_dict(self.state, asdict(self._settings()))
 
-    def to_torch(self, form: Form = "probabilities") -> RecalibrationModule:
-        """Give the fitted recalibrator as a PyTorch module: ``form`` goes in, calibrated probabilities come out.
+    def to_torch(self, form: Form = "probabilities", *, output: Output = "probabilities") -> RecalibrationModule:
+        """Give a PyTorch module that returns calibrated probabilities, or their logits with ``output="logits"``.
 
-        A network that ends in logits takes ``to_torch("logits")``. The default takes probabilities; for values outside
-        0 to 1, such as logits, it returns NaN without an error, since a module that is exported cannot check values.
+        A network that ends in logits takes ``to_torch("logits")``, and if a softmax or a loss follows,
+        ``to_torch("logits", output="logits")``. The default takes probabilities; for values outside 0 to 1, such as
+        logits, it returns NaN without an error, since a module that is exported cannot check values.
 
         Parameters
         ----------
         form : {"probabilities", "log_probabilities", "logits"}, default "probabilities"
-            What the module takes. It returns probabilities whatever it takes.
+            What the module takes.
+        output : {"probabilities", "logits"}, default "probabilities"
+            What it returns, whatever it takes. Logits are the logarithms of the calibrated probabilities, whose softmax
+            they are; of one value for the positive class their log-odds, whose sigmoid it is.
 
         Returns
         -------
         torch.nn.Module
-            From a tensor of shape (n, C), or (n,) with one value for the positive class, to calibrated probabilities
-            of that shape: what `transform` returns, computed in float64. Its buffers are part of ``state_dict`` and
-            are not trained.
+            From a tensor of shape (n, C), or (n,) with one value for the positive class, to a tensor of that shape:
+            what `transform` returns, computed in float64. Its buffers are part of ``state_dict`` and are not trained.
+            It also works in ``torch.jit.script``, ``torch.export``, ONNX, and a network in half precision.
 
         Raises
         ------
         ImportError
             Without PyTorch.
         InputError
-            Before a fit.
+            Before a fit; for another form or output.
 
         Examples
         --------
@@ -414,7 +418,7 @@ class Recalibrator(Fitted[State]):
         """
         from .torch_module import RecalibrationModule
 
-        return RecalibrationModule(self.state, form)
+        return RecalibrationModule(self.state, form, output)
 
     @classmethod
     def from_dict(cls, data: Any) -> Recalibrator:

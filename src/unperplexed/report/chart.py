@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._lib.dataclasses import Frozen
+from .._lib.errors import InputError, check_choice
 from .._lib.typing import Floats
 from .numbers import number
 
@@ -126,6 +127,29 @@ class Chart(Frozen):
     shape: Literal["square", "wide", "small", "forest"] = "wide"
     """A forest has a row for each tick of y, with its text; its points' limits run along x."""
     mirror: Mirror | None = None
+
+
+class Style(Frozen):
+    """How a picture is written: the keys of ``--style``, as `Result.save_plot` takes them."""
+
+    title: str = ""
+    outcome: str = ""
+    column: str = ""
+    """Column of the outcomes, which names the outcome where its label is 1 or true."""
+    size: tuple[float, float] | None = None
+    font_size: float = 10.0
+    colours: Literal["screen", "grey"] = "screen"
+    axes: Literal["reported", "nelson"] = "reported"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        check_choice("colours", self.colours, ("screen", "grey"))
+        check_choice("axes", self.axes, ("reported", "nelson"))
+        inches = self.size or (6.0, 6.0)
+        if len(inches) != 2 or not all(2 <= each <= 50 for each in inches):
+            raise InputError("size: expected width and height from 2 to 50 inches, such as 8x5.")
+        if not 4 <= self.font_size <= 40:
+            raise InputError(f"font-size: expected 4 to 40 points, got {self.font_size:g}.")
 
 
 _ROW = 0.3

@@ -15,7 +15,7 @@ from mpl_toolkits.axes_grid1 import make_axes_locatable
 from .._lib.formatting import short_name
 from .._lib.typing import Floats
 from . import matplotlib_draw as drawing
-from .axes import axes_or_new, drawable, figure_or_new, side
+from .axes import axes_or_new, drawable, figure_or_new, side, type_size
 from .chart import Chart, Mirror, placed_labels
 
 _SIDES_UP = 1.35
@@ -59,7 +59,7 @@ def draw_reliability(chart: Chart, ax: Axes | None = None, *, name: str | None =
     colour, dash, marker = drawing.STYLES[(earlier or overlaid) % len(drawing.STYLES)]
     style = {"color": colour, "linestyle": dash, "linewidth": 2, "label": shown} | _long_names(keywords)
     room = side(ax, _SIDES_UP)
-    size = float(np.clip(room * 2.3, 7, 9.5))
+    size = type_size(float(np.clip(room * 2.3, 7, 9.5)))
     if not overlaid:
         drawing.draw_references(ax, chart)
         drawing.style_axes(ax, chart, size)
@@ -158,6 +158,12 @@ _INCHES = 2.3
 """Diagrams in a row, and side of each in inches."""
 
 
+def multiples_size(n: int) -> tuple[float, float]:
+    """Width and height, in inches, that suit so many charts beside one another."""
+    across = min(n, _ACROSS)
+    return max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * math.ceil(n / across) + 0.4
+
+
 def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", figure: Figure | None = None) -> Figure:
     """Draw charts beside one another on axes of the same scale.
 
@@ -181,22 +187,20 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     """
     across = min(len(charts), _ACROSS)
     down = math.ceil(len(charts) / across)
-    size = (max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * down + 0.4)
-    figure = figure_or_new(figure, size)
+    figure = figure_or_new(figure, multiples_size(len(charts)))
     axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
     for ax, (title, below, chart) in zip(axes, charts, strict=False):
         _draw_small(ax, chart)
-        ax.set_title(f"{drawable(title)}\n", loc="left", fontsize=9, fontweight="bold")
-        ax.text(
-            0, 1.03, drawing.escaped(short_name(below, 44)), transform=ax.transAxes, fontsize=7.5, color=drawing.GREY
-        )
+        ax.set_title(f"{drawable(title)}\n", loc="left", fontsize=type_size(9), fontweight="bold")
+        about = drawing.escaped(short_name(below, 44))
+        ax.text(0, 1.03, about, transform=ax.transAxes, fontsize=type_size(7.5), color=drawing.GREY)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
     for ax in axes[max(0, len(charts) - across) : len(charts)]:
         ax.tick_params(labelbottom=True)
     first = charts[0][2]
-    figure.supxlabel(drawing.escaped(first.x.label) + (f"\n{more}" if more else ""), fontsize=9)
-    figure.supylabel(drawing.escaped(first.y.label), fontsize=9)
+    figure.supxlabel(drawing.escaped(first.x.label) + (f"\n{more}" if more else ""), fontsize=type_size(9))
+    figure.supylabel(drawing.escaped(first.y.label), fontsize=type_size(9))
     return figure
 
 
@@ -232,4 +236,4 @@ def _draw_small(ax: Axes, chart: Chart) -> None:
     ax.grid(color=drawing.GRID, linewidth=0.7)
     ax.set_axisbelow(True)
     ax.spines[:].set_color(drawing.GRID)
-    ax.tick_params(length=0, labelcolor=drawing.GREY, labelsize=8)
+    ax.tick_params(length=0, labelcolor=drawing.GREY, labelsize=type_size(8))

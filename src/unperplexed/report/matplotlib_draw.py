@@ -12,7 +12,7 @@ from matplotlib.offsetbox import AnnotationBbox, DrawingArea, HPacker, TextArea
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import blended_transform_factory
 
-from .axes import axes_or_new, figure_or_new
+from .axes import axes_or_new, figure_or_new, type_size
 from .chart import SCALE_STEPS, Bars, Cells, Chart, Line, Points, cell_opacity, chart_size, placed_labels
 
 _ROLES: dict[str, int] = {
@@ -44,8 +44,8 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
         For an `ax` that is not matplotlib Axes.
     """
     ax = axes_or_new(ax, chart_size(chart))
-    forest = chart.shape == "forest"
-    style_axes(ax, chart, 9, grid="x" if forest else "both")
+    forest, size = chart.shape == "forest", type_size(9)
+    style_axes(ax, chart, size, grid="x" if forest else "both")
     if chart.shape == "square":
         ax.set_aspect("equal")
     draw_references(ax, chart)
@@ -64,12 +64,12 @@ def draw(chart: Chart, ax: Axes | None = None) -> Axes:
         colour = GREY if label.role == "id" else STYLES[_ROLES.get(label.role, 0)][0]
         weight = "normal" if label.role == "id" else "bold"
         ax.text(
-            label.x, label.y, escaped(label.text), transform=ax.transAxes, fontsize=9, color=colour, weight=weight,
+            label.x, label.y, escaped(label.text), transform=ax.transAxes, fontsize=size, color=colour, weight=weight,
             zorder=5, gid=OWN,
         )  # fmt: skip
     if forest:
         _write_rows(ax, chart)
-    write_title(ax, chart, 9, _width(ax, chart))
+    write_title(ax, chart, size, _width(ax, chart))
     return ax
 
 
@@ -87,7 +87,7 @@ def _width(ax: Axes, chart: Chart) -> float:
     """Width, in inches, that Axes have beside the names of the rows of a forest, before any layout."""
     names = max((len(text) for _, text in chart.y.ticks), default=0) if chart.shape == "forest" else 0
     there = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
-    return float(max(there - _LETTER * names, 0.5 * there))
+    return float(max(there - type_size(_LETTER) * names, 0.5 * there))
 
 
 def _draw_bars(ax: Axes, bars: Bars) -> None:
@@ -142,7 +142,7 @@ def _draw_cells(ax: Axes, cells: Cells) -> None:
     colours = [(STYLES[0 if depth > 0 else 1][0], cell_opacity(depth)) for depth in cells.strength.tolist()]
     ax.bar(cells.x, np.full(cells.x.size, 0.9), 0.96, bottom=cells.y - 0.45, color=colours, zorder=1)
     for x, y, text in zip(cells.x.tolist(), cells.y.tolist(), cells.shown, strict=True):
-        ax.text(x, y, escaped(text), fontsize=8.5, color=INK, ha="center", va="center", zorder=3)
+        ax.text(x, y, escaped(text), fontsize=type_size(8.5), color=INK, ha="center", va="center", zorder=3)
     if cells.outline is not None:
         left, right, low, high = cells.outline
         box = Rectangle((left, low), right - left, high - low, fill=False, edgecolor=INK, linewidth=1.6, clip_on=False)
@@ -158,7 +158,7 @@ def _draw_scale(ax: Axes, cells: Cells) -> None:
     for at, depth in enumerate(SCALE_STEPS):
         colour = (STYLES[0 if depth > 0 else 1][0], cell_opacity(depth))
         boxes.add_artist(Rectangle((wide * at, 0), wide, high, facecolor=colour))
-    low, high_end = (TextArea(text, textprops={"fontsize": 8, "color": GREY}) for text in cells.scale)
+    low, high_end = (TextArea(text, textprops={"fontsize": type_size(8), "color": GREY}) for text in cells.scale)
     row = HPacker(children=[low, boxes, high_end], align="center", pad=0, sep=6)
     scale = AnnotationBbox(
         row, (0.5, 0), (0, -48), xycoords="axes fraction", boxcoords="offset points", box_alignment=(0.5, 0.5),
@@ -170,11 +170,10 @@ def _draw_scale(ax: Axes, cells: Cells) -> None:
 def _write_rows(ax: Axes, chart: Chart) -> None:
     """Write the names of rows in full size, ended at the Axes."""
     ax.set_yticks([])
+    style: dict[str, Any] = {"fontsize": type_size(9), "color": INK, "ha": "right", "va": "center"}
     beside = blended_transform_factory(ax.transAxes, ax.transData)
     for at, text in chart.y.ticks:
-        ax.annotate(
-            escaped(text), (0, at), (-6, 0), beside, "offset points", fontsize=9, color=INK, ha="right", va="center"
-        )
+        ax.annotate(escaped(text), (0, at), (-6, 0), beside, "offset points", **style)
 
 
 STYLES: tuple[tuple[str, Any, str], ...] = (

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, ParamSpec,
 from .._lib.arrays import library
 from .._lib.errors import InputError
 from .._lib.formatting import capital, short_name
-from .._lib.output_files import REPORTS, check_output, write_whole
+from .._lib.output_files import PICTURES, REPORTS, check_output, write_whole
 from .._lib.serialize import plain_values, result_json
 from .._lib.typing import ByValue
-from .chart import Chart, chart_size
+from .chart import Chart, Style, chart_size
 from .document import LONGEST_NAME, Document
 
 if TYPE_CHECKING:
@@ -204,6 +204,29 @@ class Result:
         """
         where = check_output(Path(path), REPORTS)
         write_whole(where, self.to_html(name=name, command=command, recalibrate=recalibrate).encode())
+
+    def save_plot(self, path: str | Path, **style: Any) -> None:
+        """Write the picture that ``plot`` draws to a file for print or the web, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ``.svg``, ``.pdf`` or ``.png``.
+        **style
+            ``title``, in place of what the picture says of itself. ``outcome``: what it calls the positive class, such
+            as "rain" for 1. ``size``: width and height in inches. ``font_size``: 10 points by default, in proportion
+            to which all type is. ``colours``: "grey" for print without colours. ``axes``:
+            "nelson" for the papers' order of the axes, of an assessment.
+
+        Raises
+        ------
+        InputError
+            For another suffix, a style that cannot be drawn, or a file that cannot be written.
+        """
+        from .axes import picture_bytes
+
+        where, asked = check_output(Path(path), PICTURES), Style(**style)
+        write_whole(where, picture_bytes(self, where, asked, picture_size(self)))
 
     def __str__(self) -> str:
         """Give the result as text for a terminal."""

@@ -166,7 +166,7 @@ def permuted_columns(rows: Rows, labels: tuple[Label | None, ...]) -> Finding | 
 
 _CLUSTERS = "the tally does not keep its clusters of dependent rows class by class; count it anew, or assess the rows"
 _CLASSES = (
-    'with more than two classes a tally needs the part "diagnosis"; count the rows with it (--parts diagnosis), or'
-    " assess them, or the files that hold them"
+    'with more than two classes a tally needs the part "diagnosis"; count the rows with it (--parts diagnosis, or'
+    " classes= of a ForecastMetric), or assess them, or the files that hold them"
 )
 _EARLIER = "the tally does not keep the positive class apart, as those of earlier versions do not; count it anew"
