@@ -127,6 +127,8 @@ class DistributionRows(Frozen, eq=False):
     forecast: Predictive
     rows: PitRows
     groups: Groups | None
+    windows: Windows | None
+    """From issue to target, where these times are given, whatever rows depend by."""
     search: DependenceSearch
     kept: Ints
     """Numbers of the rows among all that were given."""
@@ -134,11 +136,9 @@ class DistributionRows(Frozen, eq=False):
 
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
-        groups = None if self.groups is None else chosen(self.groups, some)
-        rows = self.rows.subset(some)
-        return replace(
-            self, y=self.y[some], forecast=self.forecast.subset(some), rows=rows, groups=groups, kept=self.kept[some]
-        )
+        groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
+        beside = {"groups": groups, "windows": windows, "rows": self.rows.subset(some), "kept": self.kept[some]}
+        return replace(self, y=self.y[some], forecast=self.forecast.subset(some), **beside)
 
     def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
         """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""
@@ -186,7 +186,9 @@ def read_distributions(
     if found.missing:
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
-    declared = _declared(options, clusters, n)
+    searching, windows = isinstance(clusters, str) and clusters == AUTO, _windows(options, n, kept)
+    named = clusters is not None and not searching
+    groups = cluster_numbers(clusters, n)[kept] if named else windows if searching else None
     rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
@@ -194,14 +196,12 @@ def read_distributions(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, kept), DependenceSearch(reason=DECLARED)
-    if declared is None and clusters is None:
-        search = DependenceSearch(reason=DECLINED)
-    elif declared is None:
+    search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
+    if searching and groups is None:
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
-    return DistributionRows(found.y, found.forecast, rows, groups, search, kept, tuple(notes))
+    return DistributionRows(found.y, found.forecast, rows, groups, windows, search, kept, tuple(notes))
 
 
 def check_alike(forecasts: Mapping[str, Any]) -> None:
@@ -213,17 +213,14 @@ def check_alike(forecasts: Mapping[str, Any]) -> None:
         raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
 
 
-def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
-    """Return the clusters that were declared, or windows from issue to target that overlap."""
+def _windows(options: Mapping[str, Any], n: int, kept: Ints) -> Windows | None:
+    """Return the windows from issue to target of the rows that are kept; None where these times are not given."""
     issued, target = options.get("issued"), options.get("target_date")
     if (issued is None) != (target is None):
         raise InputError("issued and target_date: windows of time take both.")
-    if clusters is not None and not (isinstance(clusters, str) and clusters == AUTO):
-        return cluster_numbers(clusters, n)
-    if issued is None or clusters is None:
+    if issued is None:
         return None
-    every = np.arange(n)
-    windows = Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
+    windows = Windows(of_rows(issued, kept, n, "issued"), of_rows(target, kept, n, "target_date"))
     refuse_rows(windows.unknown(), "issued and target_date", "no time", "Leave out these rows.")
     return windows
 

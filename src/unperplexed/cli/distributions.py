@@ -13,7 +13,7 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
-from ..pairing.distribution_skill import DistributionSettings, ScoreSkill
+from ..pairing.distribution_skill import CLIMATOLOGY, PERSISTENCE, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
@@ -111,15 +111,16 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
         return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
     read = distributions_of(a)
     column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
-    beside = {column, *a.cluster_columns, *_seasons(a)}
+    made = [name for name in _reference(a)[1] if ":" in name]
+    beside = {column, *a.cluster_columns, *made}
     others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
     return paired_distributions(read.by(column), a.on or others, a.common)
 
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:
     """Say how forecasts are assessed, and what is known of each row."""
-    seasons = _seasons(a)
-    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
+    name, columns = _reference(a)
+    reference = {name: read.frame.select(columns)} if columns else a.reference
     return DistributionSettings(reading_of(a, read), reference, a.metric, a.confidence)
 
 
@@ -135,7 +136,7 @@ def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]
 
 def _of_file(a: argparse.Namespace, read: ReadDistributions) -> pl.DataFrame | None:
     """Give the columns by which rows may depend, whatever groups are asked for; None if there are no others."""
-    asked = {*getattr(a, "by", ()), *getattr(a, "among", ()), *_seasons(a)}
+    asked = {*getattr(a, "by", ()), *getattr(a, "among", ()), *_reference(a)[1]}
     names = read.frame.columns
     others = [name for name in names if name not in asked]
     return read.frame.select(name for name in names if name in others or ":" not in name) if others else None
@@ -183,10 +184,10 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
     return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
 
 
-def _seasons(a: argparse.Namespace) -> list[str]:
-    """Name the columns of a climatology by season, if it is the reference."""
+def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
+    """Name the reference, and the columns of a climatology by season, or of the series of persistence."""
     name, _, columns = (getattr(a, "reference", None) or "").partition(":")
-    return columns.split(",") if name == "climatology" and columns else []
+    return name, columns.split(",") if name in (CLIMATOLOGY, PERSISTENCE) and columns else []
 
 
 _UNORDERED = (
@@ -299,7 +300,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        [*getattr(a, "by", ()), *_searched(a), *_seasons(a)],
+        [*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -21,7 +21,14 @@ from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..pairing.distribution_skill import CLIMATOLOGY, Against, DistributionSettings, reference_scores, skill_against
+from ..pairing.distribution_skill import (
+    CLIMATOLOGY,
+    PERSISTENCE,
+    Against,
+    DistributionSettings,
+    reference_scores,
+    skill_against,
+)
 from ..report.document import inside
 from ..report.document import listed as in_words
 from ..report.result import JsonResult, picture
@@ -67,7 +74,7 @@ def compared_distributions(
         _differences(pairs, scores, means, confidence),
         first.rows.n,
         confidence,
-        {name: skill_against(means, by, scores[name][by], against, level) for name in ranked},
+        {name: skill_against(first, by, scores[name][by], against, level) for name in ranked},
         of,
         tuple(f"{name}: {note}" for name in ranked for note in found[name].notes),
     )
@@ -145,8 +152,8 @@ def _against(
 ) -> Against:
     if isinstance(reference, str) and reference in scores:
         return Against(reference, scores[reference][rule.name])
-    if isinstance(reference, str) and reference != CLIMATOLOGY:
-        named = f"{listed([*scores])}; {CLIMATOLOGY!r} is the other reference that has a name"
+    if isinstance(reference, str) and reference not in (CLIMATOLOGY, PERSISTENCE):
+        named = f"{listed([*scores])}; {CLIMATOLOGY!r} and {PERSISTENCE!r} are other references"
         raise InputError(f"reference: {reference!r} is none of the forecasters {named}.")
     return reference_scores(rows, rule, reference)
 
