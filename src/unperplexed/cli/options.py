@@ -308,8 +308,8 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     """Add the reference of skill scores."""
     text = (
         f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
-        " climatology:date:month[,COLUMN...] (outcomes of rows with equal values), persistence:SERIES"
-        " (of distributions), a forecaster, or another column"
+        " climatology:date:month[,COLUMN...] (rows of equal values), persistence:SERIES (of distributions),"
+        " a forecaster, or another column"
     )
     About("question", command)("--reference", default=default, metavar="WHAT", text=text)
 
