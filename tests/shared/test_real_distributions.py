@@ -156,7 +156,7 @@ def test_two_seasons_of_flu_forecasts_are_watched_by_horizon(capsys):
     assert main(["monitor", *files, "--by", "horizon"]) == 1  # periods are the times of issue
     text = " ".join(capsys.readouterr().out.split())
     assert "Calibration broke in 1 of 4 groups: most probably on 2023-12-02" in text
-    assert "Group '0': too narrow. When The alarm came after 2025-01-11." in text
+    assert "Horizon 0: too narrow. When The alarm came after 2025-01-11." in text
     assert main(["check", *files, "-q", "--where", "horizon = 0", "--require", "width < 2", "width < 1.2"]) == 1
 
 

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
 from ..pairing.distribution_skill import CLIMATOLOGY, PERSISTENCE, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
-from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
+from ..sources.predictive import ReadDistributions, count_distributions, models_of, read_distributions, several
 from ..sources.predictive_columns import MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
@@ -142,8 +141,8 @@ def _of_file(a: argparse.Namespace, read: ReadDistributions) -> pl.DataFrame | N
     return read.frame.select(name for name in names if name in others or ":" not in name) if others else None
 
 
-def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
-    """Fit a map to the predictive distributions that the options name."""
+def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]]:
+    """Fit a map to the predictive distributions that the options name; also name their forecasters, as far as known."""
     from ..recalibration.recalibrator import Recalibrator
 
     if option := first_given(a, ["by", "method", "report"]):
@@ -153,12 +152,13 @@ def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
     for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
-    return made.fit(read.y, read.forecast, **reading_of(a, read))
+    return made.fit(read.y, read.forecast, **reading_of(a, read)), models_of(read.frame)
 
 
-def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
-    """Write a file of predictive distributions, mended by a map; say what was written."""
+def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Sequence[str]) -> str:
+    """Write a file of predictive distributions, mended by a map of some forecasters; say what was written."""
     from ..sources.mended_files import write_mended
+    from .recalibrate import recalibrated_of
 
     rows, selection = Input.of(a), selection_of(a)
     [name, *others] = hub_files(rows.files) if a.hub else rows.files
@@ -178,10 +178,10 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
         beyond.append(share)
         return new
 
-    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*", fitted_to)
     share = max(beyond)
     outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
-    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
+    return f"{a.output}: {recalibrated_of(changed, lines)}{outside * bool(share)}"
 
 
 def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:

@@ -65,7 +65,7 @@ def _refuse_observed(a: argparse.Namespace) -> None:
 def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:
     if a.drift:
         return drift(history, confidence=a.confidence, restart=a.restart)
-    return watch(history, a.confidence, a.restart, a.require, a.units, dependence)
+    return watch(history, a.confidence, a.restart, a.require, a.units, dependence, dict.fromkeys(a.by) or None)
 
 
 def _rows(a: argparse.Namespace) -> Input:

@@ -52,8 +52,8 @@ def _fit(a: argparse.Namespace) -> None:
     if predicts_numbers(a):
         from .distributions import fit_of_distributions
 
-        outputs, made = Outputs(a, MAPS), fit_of_distributions(a)
-        written = {a.output: saved_with_reading(a, made.to_dict())}
+        outputs, (made, models) = Outputs(a, MAPS), fit_of_distributions(a)
+        written = {a.output: saved_with_reading(a, made.to_dict(), models=models)}
         outputs.write(partial(json_text, made.to_dict()), made.__str__, written)
         return
     outputs, rows = Outputs(a, MAPS), Input.of(a).settled()
@@ -94,9 +94,9 @@ def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None
     rows.say(f"{found.words}; name them rightly before you recalibrate{again}")
 
 
-def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
-    """Give the file of a map or a pool, which keeps how its forecasts were read."""
-    return (json_text(made | {READING: kept_reading(a)}) + "\n").encode()
+def saved_with_reading(a: argparse.Namespace, made: dict[str, Any], **more: Any) -> bytes:
+    """Give the file of a map or a pool, which keeps how its forecasts were read, and more of them."""
+    return (json_text(made | {READING: kept_reading(a) | more}) + "\n").encode()
 
 
 def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
@@ -135,7 +135,10 @@ def _apply(a: argparse.Namespace) -> None:
         from .distributions import write_distributions
 
         outputs = Outputs(a, tuple(TABLES))
-        outputs.print(write_distributions(a, made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)))
+        made = made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)
+        _caution(made, Input.of(a).say)
+        models = made_of_file(a.apply, Recalibrator.saved_as, lambda data: data.get(READING, {}).get("models"), ())
+        outputs.print(write_distributions(a, made, models or ()))
         return
     if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
@@ -144,6 +147,7 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
+    _caution(recalibrator, rows.say)
     by = _GROUPED.get(type(recalibrator), "")
     keys = [*map(derived, getattr(recalibrator, f"{by}_", ()))]
     where = RowFilter(a.where or "")
@@ -167,6 +171,19 @@ def _apply(a: argparse.Namespace) -> None:
         file.write(a.output, change, _new(a, file), report, done=show)
 
 
+def _caution(made: Any, say: Callable[[str], None]) -> None:
+    """Say that the fit advised against the map."""
+    if isinstance(made, Recalibrator) and made.leave_as_it_is:
+        say("the fit advised to leave the forecasts as they are; the map that it saved changes them all the same")
+
+
+def recalibrated_of(changed: int, rows: int) -> str:
+    """Say how many rows were recalibrated, and that others are still there."""
+    if changed == rows:
+        return f"{number_of(rows, 'row')} recalibrated"
+    return f"{changed:,} of {number_of(rows, 'row')} recalibrated, the other {rows - changed:,} are as they were"
+
+
 def _map_from_dict(data: Any) -> Any:
     """Make what a saved file holds: one map, maps of groups, or corrections of groups."""
     kinds: dict[str, Any] = {GROUPS.format: GroupRecalibrator, FOUND.format: FoundGroupRecalibrator}
@@ -176,9 +193,8 @@ def _map_from_dict(data: Any) -> Any:
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:
     """Say what was written."""
-    of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if arguments.where else number_of(rows, "row")
     columns = written_text(_new(arguments, file), file.reading, change.n_columns, change.invalid)
-    return f"{arguments.output}: {of} recalibrated, {columns}"
+    return f"{arguments.output}: {recalibrated_of(change.n_rows, rows)}, {columns}"
 
 
 def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:

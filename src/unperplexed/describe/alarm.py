@@ -234,6 +234,15 @@ def change_text(a: Alarm, whose: str) -> str:
     return " ".join(map(capital, (where, *more))) + _trend(a)
 
 
+def unchanged_text(a: Alarm) -> str:
+    """Say of an error that was there from the first period on whether it has changed, where nothing shows that."""
+    if not from_first(a) or a.further or a.halves is not None:
+        return ""
+    if isinstance(a.since, PitPoint):
+        return " No period came before. Whether the error has changed since is not tested: see its values over time."
+    return " No period came before, and the error is not shown to have grown or fallen since."
+
+
 def _numbers(parts: Sequence[tuple[Any, str]], value: Callable[[Any], tuple[str, str]]) -> str:
     """Give a number of some periods and what stands behind it, with their rows, in a clause each."""
     told = []
@@ -335,7 +344,7 @@ def _next_after(m: Monitored, told: Sequence[Alarm]) -> str:
     if not left:
         since = f": those since need no remedy for {'them' if many else 'it'}"
     else:
-        whose = f" of {_names([each for each, _ in left])}" if many else ""
+        whose = f" of {_names(m, [each for each, _ in left])}" if many else ""
         small = left[0][1] if len(left) == 1 else "a small error"
         since = f". In those since then{whose} {small} may remain: if it stays, recalibrate on them alone"
     return (
@@ -349,7 +358,7 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
     """Say what to do about errors of several groups that go on."""
 
     def each_of(some: Sequence[Alarm]) -> str:
-        return "each group" if len(some) == len(told) else f"{'each of ' * (len(some) > 1)}{_names(some)}"
+        return "each group" if len(some) == len(told) else f"{'each of ' * (len(some) > 1)}{_names(m, some)}"
 
     changed = [each for each in told if not from_first(each)]
     here = [each for each in told if not _gone(m, each)]
@@ -362,11 +371,11 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
             " one remedy for all rows would not do."
         )
     if growing:
-        text.append(f"As errors grew, take only the latest forecasts of {_names(growing)}, and expect to repeat it.")
+        text.append(f"As errors grew, take only the latest forecasts of {_names(m, growing)}, and expect to repeat it.")
     if gone:
-        text.append(f"There are no more forecasts of {_names(gone)}: recalibrate only if they return.")
+        text.append(f"There are no more forecasts of {_names(m, gone)}: recalibrate only if they return.")
     return f"{' '.join(text)} Begin a new watch with the first period after the repair (--restart)."
 
 
-def _names(alarms: Sequence[Alarm]) -> str:
-    return names_text([name for each in alarms for name in each.groups])
+def _names(m: Monitored, alarms: Sequence[Alarm]) -> str:
+    return names_text(m, [name for each in alarms for name in each.groups])

@@ -36,7 +36,7 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
         title="Recalibration",
         facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
         headline=conclusion(state),
-        lead=". ".join([_gain_line(state), *_dependence(r)]),
+        lead=". ".join([*_changes(r), _gain_line(state), *_dependence(r)]),
         calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
         summary=[maps_table(state.candidates, "log loss"), *_terms(state, facts)],
     )
@@ -49,7 +49,7 @@ def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:
         title="Recalibration",
         facts=f"fitted to {found.n_rows:,} forecasts by {found.form}",
         headline=concluded(found.identity, gain, "log score", f"Recalibrate: {found.words}"),
-        lead=". ".join([_NO_GAIN if gain is None else gain.of("Log score"), *_dependence(r)]),
+        lead=". ".join([*_changes(r), _NO_GAIN if gain is None else gain.of("Log score"), *_dependence(r)]),
         calm=found.identity > 0.5 or (gain is not None and not gain.significant),
         summary=[maps_table(found.candidates, "log score")],
     )
@@ -58,11 +58,19 @@ def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:
 _NO_GAIN = f"No gain is estimated from fewer than {FEWEST_ROWS} rows or {FEWEST_CLUSTERS} clusters of dependent rows."
 
 
+def _changes(r: Recalibrator) -> list[str]:
+    """Say that the saved average changes forecasts that are better left as they are."""
+    share = f"{1 - (r.distributions or r.state).identity:.0%}"
+    said = f"The saved map changes them all the same, as other maps have {share} of the weight"
+    return [said] if r.leave_as_it_is and share != "0%" else []
+
+
 def maps_table(candidates: Sequence[Candidate], score: str) -> Table:
     """Return the maps that were tried, the heaviest first."""
     rows = sorted(candidates, key=lambda each: -each.weight)
     return Table.of(
-        f"Smaller held-out {score} is better.",
+        f"Smaller held-out {score} is better. Weights also fall with the number of parameters, and for any map but the"
+        f" identity: in few independent rows a map with the best {score} may weigh little.",
         Column("map", [each.name for each in rows]),
         Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
         Column(

@@ -285,9 +285,14 @@ def ahead(frame: pl.DataFrame, selection: PredictiveSelection) -> Bools:
 
 def several(frame: pl.DataFrame) -> list[Note]:
     """Say so where forecasts that are assessed together are of several forecasters."""
-    name = next((name for name in MODEL if name in frame.columns), None)
-    n = 0 if name is None else frame[name].n_unique()
+    n, name = len(models_of(frame)), next((name for name in MODEL if name in frame.columns), None)
     return [(n, f"{n} forecasters are assessed together; --by {name} tells them apart.")] if n > 1 else []
+
+
+def models_of(frame: pl.DataFrame) -> list[str]:
+    """Name the forecasters of the rows, where a column does."""
+    name = next((name for name in MODEL if name in frame.columns), None)
+    return [] if name is None else frame[name].cast(pl.String).unique(maintain_order=True).to_list()
 
 
 def _made(text: str, frame: pl.DataFrame) -> pl.Series:
