@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from helpers import without_dependence
 from unperplexed import InputError, Tallies, Tally, monitor
+from unperplexed._lib.dataclasses import replace
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.monitored import dispersed
 from unperplexed.results import History

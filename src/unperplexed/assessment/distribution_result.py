@@ -125,6 +125,8 @@ class SurprisingForecasts(ReadOnlyArrays):
     low: Any
     high: Any
     loss: Floats
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What else is known of them, such as date and location, by column of the file."""
 
 
 class DistributionRemedy(ByValue):

@@ -6,12 +6,12 @@ Means over rows that are independent, in clusters, or about windows of time that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import chdtri, ndtr
 
 from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
@@ -26,7 +26,7 @@ from ..forecasts.reading import AUTO
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
 from ..statistics.matrices import product
 from ..statistics.means import effective_number
-from .dependence_search import DECLARED, DECLINED, DependenceSearch
+from .dependence_search import DECLARED, DECLINED, DependenceSearch, alike_words
 from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen
 from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
@@ -197,6 +197,8 @@ def read_distributions(
             " both have the same unit."
         )
     search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
+    if named:
+        notes += _beyond(rows, codes, groups)
     if searching and groups is None:
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
@@ -211,6 +213,28 @@ def check_alike(forecasts: Mapping[str, Any]) -> None:
     sizes = sorted({len(each) for each in forecasts.values()})
     if len(sizes) > 1:
         raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
+
+
+_SURELY = 0.0005
+"""Level at which clusters depend on one another."""
+
+
+def _beyond(rows: PitRows, columns: Mapping[str, Ints], named: Ints) -> Iterator[str]:
+    """Say which rows err alike also beyond the clusters that are named: larger ones vary more than their sums would."""
+    found = _searched(rows, columns).found
+    if found is None or not found.taken:
+        return
+    numbers = [np.unique(of, return_inverse=True)[1] for of in (clusters_of(found, columns, rows.n), named)]
+    events = [event - event.mean() for event in _events(rows)]
+    larger, own = (np.array([np.sum(np.bincount(of, event) ** 2) for event in events]) for of in numbers)
+    if (larger / own).max() > chdtri(found.n_clusters, _SURELY) / found.n_clusters:
+        beyond = f"also beyond the {len(np.unique(named)):,} clusters that are named"
+        yield f"{alike_words(found)}, {beyond}: intervals may be too short. Name larger clusters."
+
+
+def _events(rows: PitRows) -> tuple[Bools, Bools]:
+    """Say which outcomes are above the median, and which outside of the central half."""
+    return ndtr(rows.low) + ndtr(rows.high) > 1, (rows.low > _HALF) | (rows.high < -_HALF)
 
 
 def _windows(options: Mapping[str, Any], n: int, kept: Ints) -> Windows | None:
@@ -228,7 +252,6 @@ def _windows(options: Mapping[str, Any], n: int, kept: Ints) -> Windows | None:
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:
     """Look for rows of which outcomes are above the median, or outside of the central half, together."""
     weight = np.ones(rows.n) if rows.weight is None else rows.weight
-    even = np.zeros(rows.n)
-    above, outside = ndtr(rows.low) + ndtr(rows.high) > 1, (rows.low > _HALF) | (rows.high < -_HALF)
+    even, (above, outside) = np.zeros(rows.n), _events(rows)
     found = SearchedRows([(above, even), (outside, even)], weight, above.astype(np.int64), np.arange(rows.n))
     return replace(searched(found, columns), copies=0)

@@ -15,7 +15,7 @@ from ..forecasts.reading import AUTO
 from ..pairing.distribution_skill import CLIMATOLOGY, PERSISTENCE, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, count_distributions, models_of, read_distributions, several
-from ..sources.predictive_columns import MODEL, PredictiveSelection
+from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
@@ -63,10 +63,10 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     read = distributions_of(a)
     asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
     if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, asked), notes)
+        return _noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame)
     sort: Any = a.sort if "sort" in a.given else "group"
     found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
-    return replace(found, whole=_noted(found.whole, notes))
+    return replace(found, whole=_noted(found.whole, notes, read.frame))
 
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
@@ -235,8 +235,19 @@ def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
 
 
-def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
-    """Say what was left out on the way in."""
+_MOST_BESIDE = 3
+"""Columns that are shown of surprising rows."""
+
+
+def _noted(
+    found: DistributionAssessment, notes: Sequence[str], frame: pl.DataFrame | None = None
+) -> DistributionAssessment:
+    """Say what was left out on the way in, and which date and location surprising rows have."""
+    if frame is not None and found.surprises is not None:
+        varied = [each for each in frame if ":" not in each.name and each.n_unique() > 1]
+        shown = sorted(varied, key=lambda each: each.name in ISSUED)[:_MOST_BESIDE]
+        beside = {each.name: tuple(map(str, each[found.surprises.row])) for each in shown}
+        found = replace(found, surprises=replace(found.surprises, beside=beside))
     return replace(found, notes=(*notes, *found.notes))
 
 

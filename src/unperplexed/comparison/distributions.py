@@ -198,8 +198,13 @@ class DistributionComparison(JsonResult, ByValue):
         return tuple(self.pairs[0].differences)
 
     def title(self, score: str) -> str:
-        """Call a score as tables do: the CRPS by quantiles is the WIS."""
-        return title_beside(score, self.scores)
+        """Call a score as tables do: the CRPS by quantiles is the WIS, by members alone the fair CRPS."""
+        return title_beside(score, self.scores, "members" if self.of_members else "")
+
+    @property
+    def of_members(self) -> bool:
+        """Whether all forecasters have members, which the CRPS takes as draws."""
+        return all(each.form.endswith("members") for each in self.forecasters.values())
 
     def between(self, first: str, second: str) -> Mapping[str, Difference]:
         """Give the differences of the first forecaster's mean scores minus the second's, by the score's name."""

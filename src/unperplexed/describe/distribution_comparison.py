@@ -19,11 +19,12 @@ from ..report.tables import estimates, how, noted
 from .comparison import costs
 from .comparison_tables import p_value_column, pair_name
 from .diagnosis import short_verdict
-from .distributions import settings, two_decimals
+from .distributions import settings, two_decimals, worth_text
 
 _FEW = 20
 """Fewer degrees of freedom get a warning."""
 
+_DRAWS = "The fair CRPS takes members as draws. If some were recalibrated, compare by --metric plain_crps."
 _INTERVALS = " intervals"
 
 _SHORT = 10
@@ -40,9 +41,9 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     tables = [scores_table(c), calibration_table(c)]
     differences = [differences_table(c, score) for score in c.scores]
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
-    said = settings(first, f"{number(degrees, 0)} degrees of freedom")
-    few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
-    warnings = [*[few] * (degrees < _FEW), *c.notes]
+    said = settings(first, f"for differences {(worth := worth_text(degrees))}")
+    few = f"The differences are {worth}: intervals and p-values are approximate."
+    warnings = [*[few] * (degrees < _FEW), *[_DRAWS] * (c.of_members and "crps" in c.scores), *c.notes]
     what = f"comparisons with {short_name(c.reference)}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(

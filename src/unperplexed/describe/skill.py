@@ -28,6 +28,7 @@ from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
 from ..scores.distributions.rules import distribution_score_named
 from ..scores.rules import LOG_LOSS, rule_at_floor
+from .distributions import worth_text
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
 MOST_DRAWN = 30
@@ -101,7 +102,7 @@ def score_skill_document(s: ScoreSkill, naming: Naming, *, brief: bool) -> Docum
         headline=s.verdict,
         lead=f"Skill {number(s.value.value)}{aside(limits)}: 1 − {scores}. {' '.join(known)}",
         calm=not s.p_value < 1 - s.confidence,
-        settings=f"{number(s.degrees, 0)} degrees of freedom; confidence {s.confidence:g}",
+        settings=f"{worth_text(s.degrees)}; confidence {s.confidence:g}",
     )
 
 
