@@ -231,7 +231,7 @@ class DistributionComparison(JsonResult, ByValue):
             yield from self._against_reference()
             return
         score, first = self.scores[0], next(iter(self.forecasters))
-        others, title = [*self.forecasters][1:], self.title(self.scores[0])
+        others, title = [*self.forecasters][1:], inside(self.title(self.scores[0]))
         found = {name: self.between(first, name)[score] for name in others}
         close = [name for name, each in found.items() if not self.significant(each)]
         if close:
@@ -256,7 +256,7 @@ class DistributionComparison(JsonResult, ByValue):
                 f"{first_names(of)} {'is' if len(of) == 1 else 'are'} {how} {reference}" for how, of in said.items()
             ]
             yield f"By {inside(self.title(score))}, {'; '.join(told)}"
-        yield f"{short_name(next(iter(self.forecasters)))} is first by {self.title(self.scores[0])}"
+        yield f"{short_name(next(iter(self.forecasters)))} is first by {inside(self.title(self.scores[0]))}"
 
     def _others(self, first: str) -> Iterator[str]:
         """Say by which other scores another forecaster is first."""

@@ -48,7 +48,7 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(
         title=naming.titled(
-            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {c.title(c.scores[0])}"
+            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {inside(c.title(c.scores[0]))}"
         ),
         facts=(": " if brief else " · ").join(filter(None, [naming.called, counted])),
         headline=headline,
@@ -77,7 +77,7 @@ def scores_table(c: DistributionComparison) -> Table:
     found = [*c.forecasters.values()]
     skill = [*c.skill.values()]
     return Table.of(
-        f"Each by itself: mean scores, smaller is better; skill by {c.title(c.scores[0])} against"
+        f"Each by itself: mean scores, smaller is better; skill by {inside(c.title(c.scores[0]))} against"
         f" {skill[0].reference}, 1 is"
         " perfect, 0 no better.",
         _names(c),
