@@ -52,7 +52,7 @@ def test_an_error_from_the_first_period_on_is_called_so():
     found = monitor(days(4, start=0, bias=1.0))
     assert found.alarm.began == "d0"
     assert "Miscalibrated from the first period on" in str(found)
-    assert "No period came before, and the error is not shown to have grown" in " ".join(str(found).split())
+    assert "No period came before, and no change of the error since then is shown" in " ".join(str(found).split())
 
 
 def test_evidence_of_the_first_periods_does_not_depend_on_later_ones():

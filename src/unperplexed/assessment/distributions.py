@@ -79,7 +79,7 @@ class Scored(NamedTuple):
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else Against(self.against.name, self.against.scores[rows])
+        against = self.against and self.against._replace(scores=self.against.scores[rows])
         ratio = None if self.ratio is None else self.ratio[rows]
         return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from ..forecasts.reading import AUTO
-from ..pairing.distribution_skill import CLIMATOLOGY, PERSISTENCE, DistributionSettings, ScoreSkill
+from ..pairing.distribution_skill import REFERENCES, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
 from ..sources.predictive import ReadDistributions, count_distributions, models_of, read_distributions, several
 from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
@@ -20,7 +20,7 @@ from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
-from .options import PREDICTIVE, first_given, predicts_numbers
+from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
 from .outputs import sayer
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison
     """Compare the forecasters whose predictive distributions the options name."""
     from ..comparison.distributions import compared_distributions
 
-    if a.by:
-        raise InputError("--by: compare does not group distributions; choose one group at a time with --where.")
+    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
     read = _forecasters_of(a)
     one = next(iter(read.values()))
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
@@ -86,10 +85,9 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     """Compare the predictive distributions that the options name with a reference."""
     from ..pairing.skill import skill
 
-    if a.by:
-        raise InputError("--by: skill of distributions is of all rows; choose one group at a time with --where.")
-    if option := first_given(a, ("plot", "forecaster", "in_order", "common")):
-        raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
+    refuse_given(a, ["by"], ": skill of distributions is of all rows; choose one group at a time with --where.")
+    of_one = ": skill of distributions is that of one forecaster in all rows. Leave it out."
+    refuse_given(a, ("plot", "forecaster", "in_order", "common"), of_one)
     read = distributions_of(a)
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
@@ -145,9 +143,8 @@ def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]
     """Fit a map to the predictive distributions that the options name; also name their forecasters, as far as known."""
     from ..recalibration.recalibrator import Recalibrator
 
-    if option := first_given(a, ["by", "method", "report"]):
-        instead = "map one group at a time with --where" if option == "--by" else "leave it out"
-        raise InputError(f"{option} is for probabilities of classes; {instead}.")
+    refuse_given(a, ["by"], " is for probabilities of classes; map one group at a time with --where.")
+    refuse_given(a, ["method", "report"], " is for probabilities of classes; leave it out.")
     read = distributions_of(a)
     for _, sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
@@ -187,7 +184,7 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Se
 def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
     """Name the reference, and the columns of a climatology by season, or of the series of persistence."""
     name, _, columns = (getattr(a, "reference", None) or "").partition(":")
-    return name, columns.split(",") if name in (CLIMATOLOGY, PERSISTENCE) and columns else []
+    return name, columns.split(",") if name in REFERENCES and columns else []
 
 
 _UNORDERED = (
@@ -227,9 +224,8 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, or what an engine counts, which know no groups, references or rows."""
     others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
-    if option := first_given(a, ("by", "sort", "reference", "clusters", *others)):
-        said = f"{option} is not for tallies of predictive distributions, nor for what --engine counts"
-        raise InputError(f"{said}. Leave it out, or assess the rows themselves.")
+    said = " is not for tallies of predictive distributions, nor for what --engine counts"
+    refuse_given(a, ("by", "sort", "reference", "clusters", *others), f"{said}. Leave it out, or assess the rows.")
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
@@ -254,8 +250,7 @@ def _noted(
 def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     """Count the predictive distributions that the options name, file by file, and add up tallies of them."""
     rows = Input.of(a)
-    if option := first_given(a, _OF_TALLIES):
-        raise InputError(f"{option} is not for tallies of predictive distributions, whose rows count as independent.")
+    refuse_given(a, _OF_TALLIES, " is not for tallies of predictive distributions, whose rows count as independent.")
     others = [name for name in rows.names if name not in rows.tallies]
     if not others:
         rows.refuse_reading()

@@ -18,7 +18,7 @@ from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
 from ..tally.tally import Tally
 from .input import Input, class_tally
-from .options import first_given, predicts_numbers
+from .options import predicts_numbers, refuse_given
 from .outputs import Outputs
 from .own_options import PERIODS
 
@@ -39,7 +39,7 @@ def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
     a, outputs = arguments, Outputs(arguments)
     if a.drift:
-        _refuse_observed(a)
+        refuse_given(a, _OBSERVED, ": not for --drift, which counts predictions without outcomes; leave it out.")
         a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         rows = _rows(a)
@@ -53,13 +53,6 @@ def monitor(arguments: argparse.Namespace) -> int:
             refuse_changed()
         outputs.write(found.to_json, lambda: text, written)
     return 0 if found else ALARM
-
-
-def _refuse_observed(a: argparse.Namespace) -> None:
-    """Refuse what is for forecasts with outcomes: it would be ignored."""
-    option = first_given(a, _OBSERVED)
-    if option:
-        raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
 
 
 def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:

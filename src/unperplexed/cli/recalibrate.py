@@ -30,7 +30,7 @@ from ..sources.writers import TABLES
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
 from .input import Input, class_tally
-from .options import PREDICTIVE, first_given, predicts_numbers
+from .options import PREDICTIVE, predicts_numbers, refuse_given
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
@@ -101,8 +101,7 @@ def saved_with_reading(a: argparse.Namespace, made: dict[str, Any], **more: Any)
 
 def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
     """Fit one map to all rows and a map to each group."""
-    if option := first_given(a, ["method", "report"]):
-        raise InputError(f"{option}: the maps of groups are averages; leave it out with --by.")
+    refuse_given(a, ["method", "report"], ": the maps of groups are averages; leave it out with --by.")
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: --by needs rows; name the file that the tally was counted from.")
     rows.refuse_outcomes("name columns that are known before the outcome.")
@@ -127,8 +126,7 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
 
 
 def _apply(a: argparse.Namespace) -> None:
-    if option := first_given(a, _FITTING):
-        raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
+    refuse_given(a, _FITTING, " is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
     if predicts_numbers(a):

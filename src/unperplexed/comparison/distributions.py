@@ -21,14 +21,7 @@ from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..pairing.distribution_skill import (
-    CLIMATOLOGY,
-    PERSISTENCE,
-    Against,
-    DistributionSettings,
-    reference_scores,
-    skill_against,
-)
+from ..pairing.distribution_skill import REFERENCES, Against, DistributionSettings, reference_scores, skill_against
 from ..report.document import inside
 from ..report.document import listed as in_words
 from ..report.result import JsonResult, picture
@@ -152,8 +145,8 @@ def _against(
 ) -> Against:
     if isinstance(reference, str) and reference in scores:
         return Against(reference, scores[reference][rule.name])
-    if isinstance(reference, str) and reference not in (CLIMATOLOGY, PERSISTENCE):
-        named = f"{listed([*scores])}; {CLIMATOLOGY!r} and {PERSISTENCE!r} are other references"
+    if isinstance(reference, str) and reference not in REFERENCES:
+        named = f"{listed([*scores])}; {' and '.join(REFERENCES)} are other references"
         raise InputError(f"reference: {reference!r} is none of the forecasters {named}.")
     return reference_scores(rows, rule, reference)
 
@@ -199,12 +192,8 @@ class DistributionComparison(JsonResult, ByValue):
 
     def title(self, score: str) -> str:
         """Call a score as tables do: the CRPS by quantiles is the WIS, by members alone the fair CRPS."""
-        return title_beside(score, self.scores, "members" if self.of_members else "")
-
-    @property
-    def of_members(self) -> bool:
-        """Whether all forecasters have members, which the CRPS takes as draws."""
-        return all(each.form.endswith("members") for each in self.forecasters.values())
+        of_members = all(each.form.endswith("members") for each in self.forecasters.values())
+        return title_beside(score, self.scores, "members" * of_members)
 
     def between(self, first: str, second: str) -> Mapping[str, Difference]:
         """Give the differences of the first forecaster's mean scores minus the second's, by the score's name."""

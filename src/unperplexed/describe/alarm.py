@@ -234,15 +234,6 @@ def change_text(a: Alarm, whose: str) -> str:
     return " ".join(map(capital, (where, *more))) + _trend(a)
 
 
-def unchanged_text(a: Alarm) -> str:
-    """Say of an error that was there from the first period on whether it has changed, where nothing shows that."""
-    if not from_first(a) or a.further or a.halves is not None:
-        return ""
-    if isinstance(a.since, PitPoint):
-        return " No period came before. Whether the error has changed since is not tested: see its values over time."
-    return " No period came before, and the error is not shown to have grown or fallen since."
-
-
 def _numbers(parts: Sequence[tuple[Any, str]], value: Callable[[Any], tuple[str, str]]) -> str:
     """Give a number of some periods and what stands behind it, with their rows, in a clause each."""
     told = []
@@ -274,7 +265,8 @@ def _loss(point: ControlPoint) -> tuple[str, str]:
 def _trend(a: Alarm) -> str:
     """Say that an error grew or fell, if it did."""
     if a.halves is None:
-        return ""
+        first = from_first(a) and not a.further
+        return " No period came before, and no change of the error since then is shown." * first
     name, _, *values = _halves(a)
     one, two = map(_bias if name == _INTERCEPT else _two, values)
     return (

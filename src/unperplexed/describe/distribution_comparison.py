@@ -43,7 +43,11 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
     said = settings(first, f"for differences {(worth := worth_text(degrees))}")
     few = f"The differences are {worth}: intervals and p-values are approximate."
-    warnings = [*[few] * (degrees < _FEW), *[_DRAWS] * (c.of_members and "crps" in c.scores), *c.notes]
+    warnings = [
+        *[few] * (degrees < _FEW),
+        *[_DRAWS] * any(c.title(each).startswith("Fair") for each in c.scores),
+        *c.notes,
+    ]
     what = f"comparisons with {short_name(c.reference)}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(

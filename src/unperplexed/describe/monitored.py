@@ -171,7 +171,7 @@ def _actions(m: Monitored) -> Iterator[Action]:
             yield Action(capital(over_time.groups_text(m, each.groups)), text, "Group")
     else:
         yield Action("When", capital(alarm.when(m, a)), "When")
-        size = alarm.change_text(a, "in the group, " if a.groups else "") + alarm.unchanged_text(a)
+        size = alarm.change_text(a, "in the group, " if a.groups else "")
         yield Action("What is wrong", size, "Size") if alarm.from_first(a) else Action("What changed", size, "Change")
     ended = [each for each in m.others if each.over is not None and each not in told]
     if ended:

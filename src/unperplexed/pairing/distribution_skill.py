@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,17 +12,16 @@ from .._lib.errors import InputError, listed
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
 from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
-from ..forecasts.distributions.ordered import Ordered
-from ..forecasts.distributions.partitions import Quantiles, Samples
+from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.group_keys import Key, RowKeys, columns_of, row_keys
+from ..forecasts.group_keys import RowKeys, columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult
 from ..scores.distributions.climatology import climatology_crps, climatology_quantiles
 from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 
-CLIMATOLOGY, PERSISTENCE = "climatology", "persistence"
+REFERENCES = CLIMATOLOGY, PERSISTENCE = "climatology", "persistence"
 """The other outcomes as a forecast of each; the last outcome of its series that was known when it was issued."""
 
 
@@ -83,10 +81,6 @@ class ScoreSkill(JsonResult):
             return f"No evidence that the forecasts differ from {self.reference} by {title} ({p})"
         return f"{'Better' if self.value.value > 0 else 'Worse'} than {self.reference} by {title} ({p})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        return {"verdict": self.verdict, **super().to_dict()}
-
 
 def skill_of_distributions(y_true: Any, forecast: Any, settings: DistributionSettings) -> ScoreSkill:
     """Compare predictive distributions with a reference, by CRPS (WIS of quantiles) or the rule that is named."""
@@ -108,39 +102,28 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
     by_columns = isinstance(reference, Mapping) and len(reference) == 1
     name, given = next(iter(reference.items())) if by_columns else (reference, None)
     name = CLIMATOLOGY if name is None else name
-    if not isinstance(name, str) or name not in (CLIMATOLOGY, PERSISTENCE):
-        known = f"{CLIMATOLOGY!r}, {PERSISTENCE!r} or forecasts of the same rows"
-        raise InputError(f"reference: {name!r} is none. Take {known}; the name of another forecaster is for compare.")
-    if score.name == "log_score":
-        raise InputError(f"metrics: log_score has no skill against {name}. Take crps (of quantiles wis).")
+    if not isinstance(name, str) or name not in REFERENCES:
+        known = f"{' or '.join(REFERENCES)}, or forecasts of the same rows; names of forecasters are for compare"
+        raise InputError(f"reference: {name!r} is none. Take {known}.")
+    of = rows.forecast if isinstance(rows.forecast, Quantiles) else None
+    if score.name == "log_score" or (of is None and score.name not in _CRPS):
+        raise InputError(f"metrics: {score.name} of {name} is not known by {rows.forecast.form}. Take crps.")
     columns = {} if given is None else {key: np.asarray(each)[rows.kept] for key, each in columns_of(given).items()}
     keys = row_keys(columns, rows.y.size) if columns else RowKeys((), [()], np.zeros(rows.y.size, dtype=np.int64))
     if name == PERSISTENCE:
-        return Against(PERSISTENCE, _persistence(rows, score, keys))
+        return Against(name, _persistence(rows, score, keys))
     scores = np.empty(rows.y.size)
     for key, some in keys.groups():
         if len(some) < 2:
-            raise InputError(f"reference: one row alone has {key}; a climatology takes two. {_fewer(key, columns)}")
-        scores[some] = _climatology(rows.y[some], rows.forecast, score)
-    return Against(f"{CLIMATOLOGY} by {', '.join(columns)}" if columns else CLIMATOLOGY, scores)
+            fewer = f"Name fewer columns, of a time a part, such as {keys.names[0]}:hour or {keys.names[0]}:month."
+            raise InputError(f"reference: one row alone has {key}; a climatology takes two. {fewer}")
+        y = rows.y[some]
+        scores[some] = climatology_crps(y) if of is None else score.rows(y, of.at(climatology_quantiles(y, of.levels)))
+    return Against(f"{name} by {', '.join(columns)}" if columns else name, scores)
 
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-def _fewer(key: Key, columns: Mapping[str, Any]) -> str:
-    """Say how to name fewer groups; times have hours and months, in which the command line groups them."""
-    times = [name for name, value in zip(columns, key, strict=True) if _TIME.match(str(value))]
-    return f"Name a part of the time, such as {times[0]}:hour or {times[0]}:month." if times else "Name fewer columns."
-
-
-def _climatology(y: Floats, forecast: Predictive, score: DistributionScore) -> Floats:
-    """Score the other rows' outcomes as a forecast of each row, at the levels of quantiles."""
-    if isinstance(forecast, Quantiles):
-        return score.rows(y, Quantiles(forecast.levels, climatology_quantiles(y, forecast.levels)))
-    if score.name not in ("crps", "plain_crps", "ranked_probability_score"):
-        raise InputError(f"metrics: {score.name} of climatology is not known by {forecast.form}. Take crps.")
-    return climatology_crps(y)
+_CRPS = ("crps", "plain_crps", "ranked_probability_score")
+"""Scores that are the expected distance of a number from the outcome, if this number is predicted for certain."""
 
 
 def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKeys) -> Floats:
@@ -161,20 +144,13 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
             raise InputError(f"reference: two outcomes{of} at {when} differ. {remedy}")
         before = np.searchsorted(times, issued[some], side="right")
         last[some] = np.where(before > 0, y[first][before - 1], np.nan)
-    scores, there = np.full(last.size, np.nan), np.flatnonzero(~np.isnan(last))
+    there = np.flatnonzero(~np.isnan(last))
     if there.size < FEWEST:
         raise InputError("reference: hardly any row has an earlier outcome of its series, which is what persists.")
-    scores[there] = score.rows(rows.y[there], _certain(last[there], rows.forecast))
-    return scores
-
-
-def _certain(y: Floats, forecast: Predictive) -> Predictive:
-    """Predict numbers for certain, in the form of a forecast."""
-    if isinstance(forecast, Quantiles):
-        return Quantiles(forecast.levels, np.repeat(y[:, None], len(forecast.levels), axis=1))
-    if isinstance(forecast, Ordered):
-        return Ordered(np.eye(len(forecast.labels))[y.astype(np.int64)], forecast.labels)
-    return Samples(np.stack([y, y], axis=1))
+    y, known, of = rows.y[there], last[there, None], rows.forecast
+    by_levels = isinstance(of, Quantiles)
+    last[there] = score.rows(y, of.at(known.repeat(len(of.levels), 1))) if by_levels else np.abs(y - known[:, 0])
+    return last
 
 
 def skill_against(

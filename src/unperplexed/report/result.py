@@ -220,8 +220,8 @@ class JsonResult(ByValue, Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = plain_values(self)
-        return plain
+        said = {"verdict": self.verdict} if hasattr(self, "verdict") else {}
+        return {**said, **plain_values(self)}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Give `to_dict` as JSON, with the ``schema`` of its names.

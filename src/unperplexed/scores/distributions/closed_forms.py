@@ -10,14 +10,16 @@ The continuous ranked probability score (CRPS) of any distributions, over all nu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from ..._lib.typing import Floats
 from ...forecasts.distributions.distribution import Distribution
+from ...forecasts.distributions.families import by_coupling
 
 _SHARES = (0.001, 0.1, 0.5, 0.9, 0.999)
 """Quantiles between which is integrated, so that no piece is much wider than what happens in it."""
@@ -171,26 +173,18 @@ def _t_draws(df: Floats) -> Floats:
     return np.asarray(2 * np.sqrt(df) / (df - 1) * _beta_of_half(df - 0.5) / _beta_of_half(df / 2) ** 2)
 
 
-def _bounded(z: Floats, size: Floats) -> Floats:
-    """Take the coupled Gaussian of coupling -size: a symmetric beta distribution."""
-    a, share = (1 + size) / (2 * size), (1 + z * np.sqrt(size)) / 2
-    inside = np.maximum(1 - size * z * z, 0) ** a / (a * _beta_of_half(a))
-    return np.asarray(z * (2 * special.betainc(a, a, np.clip(share, 0, 1)) - 1) + inside / np.sqrt(size))
+def _bounded(z: Floats, a: Floats, width: Floats) -> Floats:
+    """Take the coupled Gaussian of coupling -width^2: a symmetric beta distribution."""
+    share = np.clip((1 + z * width) / 2, 0, 1)
+    inside = np.maximum(1 - (z * width) ** 2, 0) ** a / (a * _beta_of_half(a))
+    return np.asarray(z * (2 * special.betainc(a, a, share) - 1) + inside / width)
 
 
-def _bounded_draws(size: Floats) -> Floats:
-    a = (1 + size) / (2 * size)
-    return np.asarray(_beta_of_half(2 * a) / (a * _beta_of_half(a) ** 2 * np.sqrt(size)))
+def _bounded_draws(_: Any, a: Floats, width: Floats) -> Floats:
+    return np.asarray(_beta_of_half(2 * a) / (a * _beta_of_half(a) ** 2 * width))
 
 
-def _coupled(z: Floats, coupling: Floats) -> Floats:
-    size = np.abs(coupling)
-    return np.where(coupling > 0, _t(z, 1 / size), np.where(coupling < 0, _bounded(z, size), _normal(z)))
-
-
-def _coupled_draws(coupling: Floats) -> Floats:
-    size = np.abs(coupling)
-    return np.where(coupling > 0, _t_draws(1 / size), np.where(coupling < 0, _bounded_draws(size), _normal_draws()))
+_coupled_draws = by_coupling(lambda _: _normal_draws(), lambda _, df: _t_draws(df), _bounded_draws)
 
 
 def _lognormal(y: Floats, at: Floats, scale: Floats) -> Floats:
@@ -255,6 +249,6 @@ FAMILIES: Mapping[str, Distances] = {
     "gamma": Distances(_gamma, _gamma_draws),
     "poisson": Distances(_poisson, _poisson_draws),
     "negative-binomial": Distances(_negative_binomial, _negative_binomial_draws),
-    "coupled-gaussian": _located(_coupled, _coupled_draws),
+    "coupled-gaussian": _located(by_coupling(_normal, _t, _bounded), partial(_coupled_draws, np.zeros(1))),
 }
 """Families by name."""
