@@ -137,7 +137,12 @@ class DistributionRows(Frozen, eq=False):
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
         groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
-        beside = {"groups": groups, "windows": windows, "rows": self.rows.subset(some), "kept": self.kept[some]}
+        beside: dict[str, Any] = {
+            "groups": groups,
+            "windows": windows,
+            "rows": self.rows.subset(some),
+            "kept": self.kept[some],
+        }
         return replace(self, y=self.y[some], forecast=self.forecast.subset(some), **beside)
 
     def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
@@ -182,13 +187,13 @@ def read_distributions(
         )
     y = np.full((n, 1), np.nan)
     y[kept, 0] = found.y
-    notes = [sentence for _, sentence in (*forecast.notes, *questions(y, "outcomes"))]
+    notes = [*forecast.notes, *questions(y, "outcomes")]
     if found.missing:
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
     searching, windows = isinstance(clusters, str) and clusters == AUTO, _windows(options, n, kept)
-    named = clusters is not None and not searching
-    groups = cluster_numbers(clusters, n)[kept] if named else windows if searching else None
+    named = None if clusters is None or searching else cluster_numbers(clusters, n)[kept]
+    groups: Groups | None = windows if searching else named
     rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
@@ -197,8 +202,8 @@ def read_distributions(
             " both have the same unit."
         )
     search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
-    if named:
-        notes += _beyond(rows, codes, groups)
+    if named is not None:
+        notes += _beyond(rows, codes, named)
     if searching and groups is None:
         search = _searched(rows, codes)
         if search.found is not None and search.taken:

@@ -61,7 +61,7 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     if not predicts_numbers(a) or a.engine != "local":
         return _of_tallies(a)
     read = distributions_of(a)
-    asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
+    asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
     if not a.by:
         return _noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame)
     sort: Any = a.sort if "sort" in a.given else "group"
@@ -77,7 +77,7 @@ def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison
     read = _forecasters_of(a)
     one = next(iter(read.values()))
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
-    notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
+    notes = dict.fromkeys(note for each in read.values() for note in each.notes)
     return replace(found, notes=(*notes, *found.notes))
 
 
@@ -92,7 +92,7 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
     asked, say = _asked(a, read)._asdict(), sayer(a)
-    for _, note in (*read.notes, *read.forecast.notes):
+    for note in (*read.notes, *read.forecast.notes):
         say(note)
     found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
     return found
@@ -146,7 +146,7 @@ def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]
     refuse_given(a, ["by"], " is for probabilities of classes; map one group at a time with --where.")
     refuse_given(a, ["method", "report"], " is for probabilities of classes; leave it out.")
     read = distributions_of(a)
-    for _, sentence in (*read.notes, *read.forecast.notes):
+    for sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
     return made.fit(read.y, read.forecast, **reading_of(a, read)), models_of(read.frame)
@@ -235,9 +235,7 @@ _MOST_BESIDE = 3
 """Columns that are shown of surprising rows."""
 
 
-def _noted(
-    found: DistributionAssessment, notes: Sequence[str], frame: pl.DataFrame | None = None
-) -> DistributionAssessment:
+def _noted(found: DistributionAssessment, notes: Sequence[str], frame: Any = None) -> DistributionAssessment:
     """Say what was left out on the way in, and which date and location surprising rows have."""
     if frame is not None and found.surprises is not None:
         varied = [each for each in frame if ":" not in each.name and each.n_unique() > 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._lib.formatting import capital, number_of, percent, short_name
 from ..calibration.diagnosis.kinds import KINDS
@@ -139,18 +139,11 @@ def after_text(a: Alarm, over: Over) -> str:
     return f"{since} there is no evidence of miscalibration {known}."
 
 
-class _Size(NamedTuple):
-    """A number in which an error shows, in words."""
+def _sizes(a: Alarm, point: ControlPoint) -> list[tuple[str, str, str, bool]]:
+    """Give the calibration intercept of some periods, and the calibration slope if the error shows in it.
 
-    name: str
-    text: str
-    ci: str
-    excluded: bool
-    """Whether the interval excludes the best value."""
-
-
-def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
-    """Give the calibration intercept of some periods, and the calibration slope if the error shows in it."""
+    Each has its name, value and interval as texts, and whether this excludes the best value.
+    """
     sizes = [(_INTERCEPT, point.bias, point.bias_interval, 0, _bias)] * (shown_in(a) != ["slope"])
     if isinstance(point, PitPoint):
         sizes = [("bias", *sizes[0][1:]), (_WIDTH, point.width, point.width_interval, 1, _two)]
@@ -160,7 +153,7 @@ def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
     for name, value, limits, best, form in sizes:
         ci = between(*limits, form)
         excluded = bool(ci) and not limits.low <= best <= limits.high
-        found.append(_Size(name, "" if math.isnan(value) else form(value), ci, excluded))
+        found.append((name, "" if math.isnan(value) else form(value), ci, excluded))
     return found
 
 
@@ -169,7 +162,7 @@ def _remains(a: Alarm) -> str:
     if a.over is None or not a.over.after.rows:
         return ""
     words = {_INTERCEPT: "bias", "bias": "bias", _SLOPE: "error of the slope", _WIDTH: "error of the width"}
-    left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
+    left = [words[name] for name, *_, excluded in _sizes(a, a.over.after) if excluded]
     return f"a small {' and a small '.join(left)}" if left else ""
 
 

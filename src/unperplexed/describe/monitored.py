@@ -41,7 +41,8 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         *([over_time.groups_table(m, results)] if m.groups else []),
     ]
     chart = None if brief else _evidence_chart(m)
-    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
+    top = "; mean prediction, calibration intercept and slope: of the most probable class" * (len(m.labels) > 2)
+    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{top}"
     warnings = list(monitored_warnings(m))
     sections = []
     if not brief:
@@ -69,10 +70,6 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
         warnings=warnings,
     )
-
-
-def _top_class(m: Monitored) -> str:
-    return "; mean prediction, calibration intercept and slope: of the most probable class" if len(m.labels) > 2 else ""
 
 
 def _shown(m: Monitored) -> tuple[str, ...]:

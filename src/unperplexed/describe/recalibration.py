@@ -111,10 +111,8 @@ def _dependence(r: Recalibrator | GroupRecalibrator) -> Iterator[str]:
 
 
 def _gain_line(state: State) -> str:
-    if state.gain is None and state.facts.n_rows >= FEWEST_ROWS:
-        return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
     if state.gain is None:
-        return f"No gain is estimated from fewer than {FEWEST_ROWS} rows (n = {state.facts.n_rows})."
+        return _NO_GAIN
     zeros = "" if state.baseline is None else state.baseline.zeros_text()
     return f"{zeros} {state.gain}".lstrip()
 

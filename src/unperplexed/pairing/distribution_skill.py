@@ -69,9 +69,8 @@ class ScoreSkill(JsonResult):
     @property
     def notes(self) -> tuple[str, ...]:
         """How many rows were left out."""
-        of = f"{self.left_out:,} of {self.n_rows + self.left_out:,} forecasts"
-        told = f"Skill against {self.reference} leaves out {of}, whose series has no earlier outcome."
-        return (told,) if self.left_out else ()
+        of = f"{self.left_out:,} of {self.n_rows + self.left_out:,} forecasts, whose series has no earlier outcome"
+        return (f"Skill against {self.reference} leaves out {of}.",) * bool(self.left_out)
 
     @property
     def verdict(self) -> str:
@@ -147,20 +146,20 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
     there = np.flatnonzero(~np.isnan(last))
     if there.size < FEWEST:
         raise InputError("reference: hardly any row has an earlier outcome of its series, which is what persists.")
-    y, known, of = rows.y[there], last[there, None], rows.forecast
-    by_levels = isinstance(of, Quantiles)
-    last[there] = score.rows(y, of.at(known.repeat(len(of.levels), 1))) if by_levels else np.abs(y - known[:, 0])
+    y, known = rows.y[there], last[there, None]
+    if isinstance(rows.forecast, Quantiles):
+        last[there] = score.rows(y, rows.forecast.at(known.repeat(len(rows.forecast.levels), 1)))
+    else:
+        last[there] = np.abs(y - known[:, 0])
     return last
 
 
-def skill_against(
-    rows: DistributionRows, score: str, values: Floats, against: Against, confidence: float
-) -> ScoreSkill:
+def skill_against(rows: DistributionRows, score: str, own: Floats, against: Against, confidence: float) -> ScoreSkill:
     """Compare the mean of a score with that of a reference, in the rows of which this has a forecast."""
     known = np.flatnonzero(~np.isnan(against.scores))
-    if left_out := values.size - known.size:
-        values, rows = values[known], rows.only(known)
-    ratio = rows.means.ratio(values, against.scores[known])
+    if left_out := own.size - known.size:
+        own, rows = own[known], rows.only(known)
+    ratio = rows.means.ratio(own, against.scores[known])
     ends = ratio.interval(confidence)
     interval = UNKNOWN if math.isnan(ends.low) else Interval(1 - ends.high, 1 - ends.low)
     found = Metric(1 - ratio.ratio, math.nan, interval), ratio.top.mean, ratio.p_value

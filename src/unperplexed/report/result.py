@@ -238,6 +238,24 @@ class JsonResult(ByValue, Result):
         return result_json(self.to_dict(), indent)
 
 
+class DrawnResult(JsonResult):
+    """A result that has a picture."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw its picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return picture(self, ax)
+
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 Made = TypeVar("Made")

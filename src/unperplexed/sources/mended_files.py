@@ -89,9 +89,8 @@ def write_mended(
     else:
         lines = hub_lines(of) if form is None else long_lines(of, form)
         table, columns, found = lines.table, [lines.form.value], _of_lines(lines, mend)[:, None]
-    others = [each for each in models_of(table.frame) if fitted_to and each not in fitted_to]
-    if others:
-        say(f"the map was fitted to {listed(fitted_to)}, and these are forecasts of {listed(others)}: fit one to them")
+    if fitted_to and (unlike := [each for each in models_of(table.frame) if each not in fitted_to]):
+        say(f"the map was fitted to {listed(fitted_to)}, and these are forecasts of {listed(unlike)}: fit one to them")
     early = np.flatnonzero(~ahead(table.frame, selection))
     found[early] = np.nan
     if early.size:
