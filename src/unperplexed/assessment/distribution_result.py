@@ -306,12 +306,10 @@ class DistributionBreakdown(DrawnResult):
     def __getitem__(self, key: Value | Key) -> DistributionAssessment:
         """Return the assessment of a group by its value, or by a tuple of its values."""
         wanted = key if isinstance(key, tuple) else (key,)
-        found = next((each for each in self.groups if each.key == wanted), None)
-        if found is None:
-            raise InputError(
-                f"no group {key_text(wanted)!r}; there are {listed(key_texts(x.key for x in self.groups))}."
-            )
-        return found.assessment
+        found = {each.key: each.assessment for each in self.groups}
+        if wanted not in found:
+            raise InputError(f"no group {key_text(wanted)!r}; there are {listed(key_texts(found))}.")
+        return found[wanted]
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""

@@ -176,8 +176,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     )
     beyond, n = found.beyond, found.n_rows
     almost_all = beyond.count > _ALMOST_ALL * n and beyond.expected < n / 2
-    left_out = () if skill is None else skill.notes
-    return replace(found, notes=(*rows.notes, *left_out, *_OTHER_UNITS * almost_all))
+    return replace(found, notes=(*rows.notes, *(skill.notes if skill else ()), *_OTHER_UNITS * almost_all))
 
 
 def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:

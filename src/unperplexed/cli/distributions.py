@@ -188,7 +188,7 @@ def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 _UNORDERED = (
-    *("among", "by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("among", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
     *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""
@@ -203,10 +203,10 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
     from ..forecasts.labels import Coded
     from ..sources.derived_columns import derived
 
-    if option := first_given(a, _UNORDERED):
-        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
-        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
-        raise InputError(f"{option} does not go with --ordered, which assesses classes that have an order; {instead}.")
+    one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
+    said = " does not go with --ordered, which assesses classes that have an order;"
+    refuse_given(a, ["by"], f"{said} assess one group at a time, such as --where '{one}'.")
+    refuse_given(a, _UNORDERED, f"{said} leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
         raise InputError(

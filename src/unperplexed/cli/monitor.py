@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.errors import InputError
 from .._lib.output_files import sole_run
-from ..calibration.dependence_search import DependenceSearch
 from ..monitoring.drifted import Drift
 from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
@@ -44,7 +43,11 @@ def monitor(arguments: argparse.Namespace) -> int:
     with nullcontext() if a.history is None else sole_run(a.history) as refuse_changed:
         rows = _rows(a)
         history, kept = _history(a, rows)
-        found = _watched(a, history, rows.dependence)
+        if a.drift:
+            found: Monitored | Drift = drift(history, confidence=a.confidence, restart=a.restart)
+        else:
+            known = rows.dependence, dict.fromkeys(a.by) or None
+            found = watch(history, a.confidence, a.restart, a.require, a.units, *known)
         written = outputs.picture(found, whole=True) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
@@ -53,12 +56,6 @@ def monitor(arguments: argparse.Namespace) -> int:
             refuse_changed()
         outputs.write(found.to_json, lambda: text, written)
     return 0 if found else ALARM
-
-
-def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:
-    if a.drift:
-        return drift(history, confidence=a.confidence, restart=a.restart)
-    return watch(history, a.confidence, a.restart, a.require, a.units, dependence, dict.fromkeys(a.by) or None)
 
 
 def _rows(a: argparse.Namespace) -> Input:

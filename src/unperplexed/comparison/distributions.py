@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 
     from ..pairing.distribution_skill import ScoreSkill
 
-_LOG_SCORE = "log_score"
-
-_ANY = Interval(-np.inf, np.inf)
-"""Differences of scores have no bounds."""
-
 
 def compared_distributions(
     y_true: Any,
@@ -105,7 +100,7 @@ def _scored(
     alike = _alike({name: each.forecast for name, each in rows.items()})
     y = next(iter(rows.values())).y
     measures = {_measure(each) for each in alike.values()}
-    unlike = (_LOG_SCORE,) if None in measures or len(measures) > 1 else ()
+    unlike = ("log_score",) if None in measures or len(measures) > 1 else ()
     first, *others = ({rule.name: rule for rule in scores_that_apply(each, y)} for each in alike.values())
     rules = {name: rule for name, rule in first.items() if name not in unlike and all(name in x for x in others)}
     rules |= {rule.name: rule for rule in settings.rules()}
@@ -158,7 +153,7 @@ def _differences(
 
     def tested(first: str, second: str, rule: str) -> Tested:
         each = row_differences(scores[first][rule], scores[second][rule])
-        return Tested(means.uncertain(each), _ANY, not each.any())
+        return Tested(means.uncertain(each), Interval(-np.inf, np.inf), not each.any())
 
     found = {pair: {rule: tested(*pair, rule) for rule in scores[pair[0]]} for pair in pairs}
     return tuple(PairDifferences(*pair, each) for pair, each in judged([found], confidence)[0].items())

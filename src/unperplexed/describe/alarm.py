@@ -216,7 +216,7 @@ def change_text(a: Alarm, whose: str) -> str:
     numbers: dict[str, tuple[str, Callable[[Any], tuple[str, str]]]] = {
         "slope": (_SLOPE, _slope),
         "bias": ("mean prediction and observed frequency", _frequencies),
-        "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
+        "loss": (f"log loss{' of all classes' if a.event else ''}", lambda point: (number(point.log_loss), "")),
     }
     shown = [numbers[each] for each in shown_in(a)]
     if isinstance(a.since, PitPoint):
@@ -249,10 +249,6 @@ def _of_numbers(point: PitPoint) -> tuple[str, str]:
 def _slope(point: ControlPoint) -> tuple[str, str]:
     ci = limits_text(point.slope_interval)
     return _two(point.slope), f"95% CI {ci}" if ci else ""
-
-
-def _loss(point: ControlPoint) -> tuple[str, str]:
-    return number(point.log_loss), ""
 
 
 def _trend(a: Alarm) -> str:

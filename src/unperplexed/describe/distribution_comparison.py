@@ -25,7 +25,6 @@ _FEW = 20
 """Fewer degrees of freedom get a warning."""
 
 _DRAWS = "The fair CRPS takes members as draws. If some were recalibrated, compare by --metric plain_crps."
-_INTERVALS = " intervals"
 
 _SHORT = 10
 """Pairs that a short form shows of each score."""
@@ -102,7 +101,7 @@ def calibration_table(c: DistributionComparison) -> Table:
         " best).",
         _names(c),
         *(
-            Column(f"held by {name.removesuffix(_INTERVALS)}", [_held(each, name) for each in found])
+            Column(f"held by {name.removesuffix(' intervals')}", [_held(each, name) for each in found])
             for _, name in usual
         ),
         Column("too low by", [two_decimals(each.bias.value) for each in found]),

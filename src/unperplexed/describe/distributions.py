@@ -69,7 +69,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
     sections = [] if brief else [*_sections(a, level, naming)]
     return Document(
         title=naming.titled(a.headline),
-        facts=(": " if brief else " · ").join(filter(None, [naming.called, facts(a)])),
+        facts=(": " if brief else " · ").join(filter(None, [naming.called, f"{a.n_rows:,} forecasts by {a.form}"])),
         headline=headline(a),
         lead=" ".join(filter(None, [*evidence(a, level), dependence_words(a.dependence)])),
         calm=not a.diagnosis.findings,
@@ -102,11 +102,6 @@ def headline(a: DistributionAssessment) -> str:
         if a.diagnosis.findings
         else joined(a.diagnosis.clauses)
     )
-
-
-def facts(a: DistributionAssessment) -> str:
-    """Count the forecasts and say what they are: "12,058 forecasts by 23 quantiles"."""
-    return f"{a.n_rows:,} forecasts by {a.form}"
 
 
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:

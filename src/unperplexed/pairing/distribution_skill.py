@@ -98,10 +98,11 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
     """Score climatology or persistence, within the rows with the same values of some columns, or other forecasts."""
     if isinstance(reference, Predictive):
         return Against("the reference", score.rows(rows.y, reference.subset(rows.kept)))
-    by_columns = isinstance(reference, Mapping) and len(reference) == 1
-    name, given = next(iter(reference.items())) if by_columns else (reference, None)
-    name = CLIMATOLOGY if name is None else name
-    if not isinstance(name, str) or name not in REFERENCES:
+    asked = (
+        reference if isinstance(reference, Mapping) else {str(CLIMATOLOGY if reference is None else reference): None}
+    )
+    name, given = next(iter(asked.items()), ("", None))
+    if name not in REFERENCES or len(asked) > 1:
         known = f"{' or '.join(REFERENCES)}, or forecasts of the same rows; names of forecasters are for compare"
         raise InputError(f"reference: {name!r} is none. Take {known}.")
     of = rows.forecast if isinstance(rows.forecast, Quantiles) else None
@@ -138,19 +139,18 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
         times, first, place = np.unique(target[some], return_index=True, return_inverse=True)
         y = rows.y[some]
         if (wrong := y != y[first][place]).any():
-            of, when = f" of {listed(key)}" if key else "", rows.windows.target[some[int(np.argmax(wrong))]]
+            whose, when = f" of {listed(key)}" if key else "", rows.windows.target[some[int(np.argmax(wrong))]]
             remedy = "Name the columns that tell series apart, such as persistence:location."
-            raise InputError(f"reference: two outcomes{of} at {when} differ. {remedy}")
+            raise InputError(f"reference: two outcomes{whose} at {when} differ. {remedy}")
         before = np.searchsorted(times, issued[some], side="right")
         last[some] = np.where(before > 0, y[first][before - 1], np.nan)
     there = np.flatnonzero(~np.isnan(last))
     if there.size < FEWEST:
         raise InputError("reference: hardly any row has an earlier outcome of its series, which is what persists.")
-    y, known = rows.y[there], last[there, None]
-    if isinstance(rows.forecast, Quantiles):
-        last[there] = score.rows(y, rows.forecast.at(known.repeat(len(rows.forecast.levels), 1)))
-    else:
-        last[there] = np.abs(y - known[:, 0])
+    y, known, of = rows.y[there], last[there], rows.forecast
+    last[there] = np.abs(y - known)
+    if isinstance(of, Quantiles):
+        last[there] = score.rows(y, of.at(known[:, None].repeat(len(of.levels), 1)))
     return last
 
 

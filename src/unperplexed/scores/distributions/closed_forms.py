@@ -193,18 +193,10 @@ def _lognormal(y: Floats, at: Floats, scale: Floats) -> Floats:
     return np.asarray((y - mean) * (2 * below - 1) + 2 * mean * (below - special.ndtr(z - scale)))
 
 
-def _lognormal_draws(at: Floats, scale: Floats) -> Floats:
-    return np.asarray(np.exp(at + scale * scale / 2) * special.erf(scale / 2))
-
-
 def _gamma(y: Floats, shape: Floats, scale: Floats) -> Floats:
     mean, z = shape * scale, np.maximum(y, 0) / scale
     below = special.gammainc(shape, z)
     return np.asarray((y - mean) * (2 * below - 1) + 2 * mean * (below - special.gammainc(shape + 1, z)))
-
-
-def _gamma_draws(shape: Floats, scale: Floats) -> Floats:
-    return np.asarray(scale / _beta_of_half(shape))
 
 
 def _poisson(y: Floats, mean: Floats) -> Floats:
@@ -212,10 +204,6 @@ def _poisson(y: Floats, mean: Floats) -> Floats:
     up_to, before = special.pdtr(k, mean), np.where(k > 0, special.pdtr(np.maximum(k - 1, 0), mean), 0)
     up_to, before = np.where(y < 0, 0, up_to), np.where(y < 0, 0, before)
     return np.asarray((y - mean) * (2 * up_to - 1) + 2 * mean * (up_to - before))
-
-
-def _poisson_draws(mean: Floats) -> Floats:
-    return np.asarray(mean * (special.ive(0, 2 * mean) + special.ive(1, 2 * mean)))
 
 
 def _negative_binomial(y: Floats, size: Floats, p: Floats) -> Floats:
@@ -245,9 +233,9 @@ def _negative_binomial_draws(size: Floats, p: Floats) -> Floats:
 FAMILIES: Mapping[str, Distances] = {
     "normal": _located(_normal, _normal_draws),
     "t": _located(_t, _t_draws),
-    "lognormal": Distances(_lognormal, _lognormal_draws),
-    "gamma": Distances(_gamma, _gamma_draws),
-    "poisson": Distances(_poisson, _poisson_draws),
+    "lognormal": Distances(_lognormal, lambda at, scale: np.exp(at + scale * scale / 2) * special.erf(scale / 2)),
+    "gamma": Distances(_gamma, lambda shape, scale: scale / _beta_of_half(shape)),
+    "poisson": Distances(_poisson, lambda mean: mean * (special.ive(0, 2 * mean) + special.ive(1, 2 * mean))),
     "negative-binomial": Distances(_negative_binomial, _negative_binomial_draws),
     "coupled-gaussian": _located(by_coupling(_normal, _t, _bounded), partial(_coupled_draws, np.zeros(1))),
 }
