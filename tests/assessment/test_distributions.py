@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import lognorm, norm, poisson, uniform
 
 import unperplexed as up
+from unperplexed._lib.dataclasses import replace
 from unperplexed.assessment.distributions import _WORST
 from unperplexed.calibration.diagnosis.kind import OfDistributions
 from unperplexed.calibration.diagnosis.kinds import KINDS
@@ -236,6 +237,18 @@ def test_dependence_that_nobody_declared_is_found_in_columns():
     assert declined.n_clusters is None
 
 
+@pytest.mark.parametrize(("shared", "warned"), [(0, False), (0.6, True)])
+def test_clusters_that_depend_on_one_another_are_warned_of(shared, warned):
+    """Days of a month that share a shock, and days that share none."""
+    rng = np.random.default_rng(3)
+    y = 0.6 * rng.normal(size=300).repeat(10) + shared * rng.normal(size=15).repeat(200) + 0.8 * rng.normal(size=3000)
+    forecast = up.Distribution("normal", mean=np.zeros(3000), sd=np.sqrt(1 + shared**2))
+    found = up.assess(y, forecast, clusters=np.arange(300).repeat(10))
+    assert any("also beyond the 300 clusters that are named" in each for each in found.notes) == warned
+    months = up.assess(y, forecast, clusters=np.arange(15).repeat(200))
+    assert not any("clusters that are named" in each for each in months.notes)
+
+
 def test_rows_without_an_outcome_are_refused_or_left_out_on_request():
     y, centre, spread = forecasts(100)
     y[[3, 7]] = np.nan
@@ -424,9 +437,12 @@ def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     least = min(each.adjusted_p_value for each in found.groups)
     said = f"No group by itself is shown to be miscalibrated (smallest p = {least:.3f}, adjusted for 4 groups)."
     assert said in " ".join(str(found).split())
+    assert "Intervals of the cost" not in worst(found)
     assert "Worst" not in str(up.assess_by(y, forecast, by={"part": np.zeros(240)}))
     near = up.assess_by(y, up.Distribution("normal", mean=centre, sd=spread / 3), by={"part": np.arange(240) % 4})
     assert worst(near).endswith("Another may be worse: its interval overlaps with 3 of 3 others.")
+    unsure = replace(near, groups=tuple(replace(each, adjusted_p_value=0.2) for each in near.groups))
+    assert worst(unsure).endswith("Intervals of the cost are of one group each, without this adjustment.")
     u = np.append(np.linspace(0.01, 0.99, 79), 2.0)  # is impossible, which has no cost that recalibration would save
     impossible = up.assess_by(u, up.Distribution(uniform(np.zeros(80), np.ones(80))), by={"part": np.arange(80) % 2})
     assert worst(impossible).startswith("Worst by cost: part 1, certain and wrong. Another may be worse")

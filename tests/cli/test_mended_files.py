@@ -112,6 +112,30 @@ def test_what_of_a_hub_stays_as_it_was_is_said(made, capsys):
     assert not changed[~mendable.to_numpy()].any()
 
 
+def test_another_forecaster_than_that_of_the_fit_is_said(made, capsys):
+    """Also what is left as it was, and that the fit advised against a map."""
+    frame = pl.read_csv("wide.csv").select("id", "y", pl.col(*["q0.1", "q0.5", "q0.9"]).name.map(lambda name: name[1:]))
+    lines = frame.unpivot(["0.1", "0.5", "0.9"], index=["id", "y"], variable_name="level", value_name="v")
+    lines.with_columns(model_id=pl.lit("team;a")).write_csv("a.csv")
+    lines.with_columns(model_id=pl.lit("b")).write_csv("b.csv")
+    words = ["--quantiles", "level=v", "--on", "id", "model_id"]
+    assert main(["recalibrate", "a.csv", *words, "--truth", "y", "--clusters", "none", "-o", "m.json"]) == 0
+    for name, others in (("a.csv", False), ("b.csv", True)):
+        assert apply(name, *words, "--where", "id < 20", "-o", "new.csv") == 0
+        told = capsys.readouterr()
+        said = "the map was fitted to 'team;a', and these are forecasts of 'b': fit one to them"
+        assert (said in told.err) == others
+        assert "60 of 900 rows recalibrated, the other 840 are as they were" in told.out
+        assert "advised to leave" not in told.err
+    right = pl.read_csv("wide.csv").with_columns(
+        y=pl.col("q0.5") + pl.Series(np.random.default_rng(2).normal(size=300))
+    )
+    right.write_csv("right.csv")
+    assert main(["recalibrate", "right.csv", "--truth", "y", "--quantiles", "q*", "-o", "m.json", "-q"]) == 0
+    assert apply("wide.csv", "--quantiles", "q*", "-o", "new.csv") == 0
+    assert "the fit advised to leave the forecasts as they are" in capsys.readouterr().err
+
+
 def test_rows_of_the_fit_are_known_again(made, capsys, rng):
     """Of a saved map too; new forecasts, and those that are all alike, are not taken for them."""
     frame = pl.read_csv("wide.csv")

@@ -213,7 +213,8 @@ def test_rows_that_a_condition_chooses_are_recalibrated_and_others_kept(files, c
     apply = ("recalibrate", "--apply", "map.json", f"new.{source}", "--prob", "p")
     out = printed(capsys, *apply, *where, "-o", "out.jsonl")
     these = new.with_row_index().filter((pl.col("half") == 1) & (pl.col("match") > 100))
-    assert out == f"out.jsonl: {these.height} of 1,500 rows recalibrated, column p\n"
+    kept = f"the other {1500 - these.height} are as they were"
+    assert out == f"out.jsonl: {these.height} of 1,500 rows recalibrated, {kept}, column p\n"
     expected = new["p"].to_numpy().copy()
     expected[these["index"]] = own.transform(these["p"])
     np.testing.assert_allclose(pl.read_ndjson("out.jsonl")["p"], expected, rtol=1e-12)

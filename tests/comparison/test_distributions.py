@@ -255,6 +255,16 @@ def test_it_is_shown_as_text_page_json_and_picture(three):
         found.between("exact", "nobody")
 
 
+def test_members_that_were_recalibrated_are_no_draws(three, rng):
+    y, of = three
+    members = {name: up.Samples(mean[:, None] + sd * rng.normal(size=(240, 9))) for name, (mean, sd) in of.items()}
+    found = up.compare(y, members, clusters=None)
+    text = " ".join(found.to_text(columns=80).split())
+    assert "by fair CRPS" in found.verdict
+    assert "If some were recalibrated, compare by --metric plain_crps" in text
+    assert "plain_crps" not in up.compare(y, {**members, "exact": quantiles(*of["exact"])}, clusters=None).to_text()
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch, three):
     """A file of quantiles for each of two forecasters, the second without the first row, and both below one another."""

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import unperplexed as up
+from unperplexed._lib.dataclasses import replace
 from unperplexed.cli.parser import main
 from unperplexed.monitoring.breaks import Series
 from unperplexed.monitoring.distribution_history import history_of_distributions
@@ -229,6 +230,9 @@ def test_the_group_that_broke_is_named():
     found = up.monitor(y, quantiles(m, s), time=day, by={"site": site})
     assert found.alarm.groups == ("b",)
     assert "Group 'b': too narrow." in found.to_text(columns=80)
+    numbered = up.monitor(y, quantiles(m, s), time=day, by={"horizon": (site == "b").astype(int)})
+    assert "Horizon 1: too narrow." in numbered.to_text(columns=80)
+    assert "Group '1': too narrow." in replace(numbered, by=()).to_text(columns=80)
 
 
 def test_outcomes_that_were_held_impossible_refute_calibration():

@@ -12,6 +12,7 @@ import unperplexed as up
 from unperplexed._lib.errors import InputError
 from unperplexed.maps.pit import PitAverage, PitMap
 from unperplexed.recalibration.recalibrator import Recalibrator
+from unperplexed.recalibration.state import Candidate
 from unperplexed.scores.distributions.rules import crps_rows
 
 LEVELS = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])
@@ -73,7 +74,20 @@ def test_calibrated_forecasts_stay_as_they_are(rng):
     assert made.leave_as_it_is
     moved = np.abs(made.transform(forecast).values - forecast.values) / spread[:, None]
     assert moved.max() < 0.15
-    assert "Leave the forecasts as they are" in str(made)
+    text = " ".join(str(made).split())
+    assert text.startswith("Leave the forecasts as they are")
+    assert f"The saved map changes them all the same, as other maps have {1 - made.weights_['identity']:.0%}" in text
+    assert "in few independent rows a map with the best log score may weigh little" in text
+
+
+def test_what_two_decimals_do_not_show_is_not_said(rng):
+    y, level, spread = world(rng, 200, bias=0.3)
+    made = fitted(y, forecasts("quantiles", rng, level, spread)).distributions
+    for given, said in (((0.004, -0.5), "narrow to 0.61 of the width"), ((0.3, 0.004), "shift up by 0.30 spreads")):
+        both = PitMap(dict(zip(("bias", "spread"), given, strict=True)))
+        average = PitAverage({"shift+scale": both}, {"shift+scale": 1.0})
+        candidates = (Candidate("shift+scale", 1.0, 0.0, 2),)
+        assert replace(made, average=average, candidates=candidates).words == said
 
 
 def test_the_identity_changes_no_bit(rng):

@@ -156,7 +156,7 @@ def test_two_seasons_of_flu_forecasts_are_watched_by_horizon(capsys):
     assert main(["monitor", *files, "--by", "horizon"]) == 1  # periods are the times of issue
     text = " ".join(capsys.readouterr().out.split())
     assert "Calibration broke in 1 of 4 groups: most probably on 2023-12-02" in text
-    assert "Group '0': too narrow. When The alarm came after 2025-01-11." in text
+    assert "Horizon 0: too narrow. When The alarm came after 2025-01-11." in text
     assert main(["check", *files, "-q", "--where", "horizon = 0", "--require", "width < 2", "width < 1.2"]) == 1
 
 
@@ -166,4 +166,5 @@ def test_german_prices_were_misjudged_from_the_first_week_on():
     week = prices["hour"].str.to_datetime().dt.strftime("%G-W%V")
     found = up.monitor(prices["Real price"].to_numpy(), up.Samples(prices.select(members).to_numpy()), time=week)
     assert (found.alarm.began, found.alarm.verdict) == ("2016-W01", "Too narrow, too low")
+    assert "No period came before, and no change of the error since then is shown" in " ".join(str(found).split())
     assert found.alarm.since.width == pytest.approx(1.47, abs=0.01)

@@ -176,7 +176,7 @@ def test_teams_of_a_hub_hold_as_many_outcomes_as_published():
         np.testing.assert_array_equal(weeks, found.frame["horizon"])
         before = read(folder / f"{team}.parquet", "hub", truth=None, target_data=target, where="horizon < 0")
         assert any(
-            f"{len(before.y):,} forecasts of" in said and "before they were issued" in said for _, said in found.notes
+            f"{len(before.y):,} forecasts of" in said and "before they were issued" in said for said in found.notes
         )
 
 
@@ -186,12 +186,12 @@ def test_a_hub_is_one_folder_and_what_is_not_assessed_is_named():
     settings = {"truth": None, "target_data": str(folder / "target-data" / "time-series.csv")}
     found = read(folder, "hub", **settings)
     assert len(found.y) == 72
-    said = " ".join(sentence for _, sentence in found.notes)
+    said = " ".join(found.notes)
     for other in ("sample", "cdf", "pmf", "median", "mean"):
         assert f"of output type {other}" in said
     assert found.frame["model_id"].n_unique() == 3
     assert read(folder, "hub", **settings, keys=["model_id"]).frame["model_id"].n_unique() == 3
-    assert "3 forecasters are assessed together" in several(found.frame)[0][1]
+    assert "3 forecasters are assessed together" in several(found.frame)[0]
     draws = read(folder / "model-output" / "PSI-DICE", "hub", **settings, where="output_type = 'sample'")
     assert draws.forecast.form == "100 members"
     assert draws.frame["model_id"].unique().to_list() == ["PSI-DICE"]
@@ -223,7 +223,7 @@ def test_categories_of_a_hub_are_ordered_as_its_configuration_has_them(tmp_path,
     found = read(folder, "hub", **settings)
     assert found.forecast.labels == tuple(CATEGORIES)
     assert len(found.y) == pmf.height / 4
-    assert "of output type quantile" in " ".join(sentence for _, sentence in found.notes)
+    assert "of output type quantile" in " ".join(found.notes)
     first = {name: found.frame[name][5] for name in (*keys, "model_id")}
     file = folder / "model-output" / first["model_id"] / f"{first['reference_date']}-{first['model_id']}.csv"
     own = pl.read_csv(file, infer_schema=False).filter(
@@ -266,7 +266,7 @@ def test_long_tables_of_scoringutils():
     folder = DATA / "scoringutils_examples"
     found = read(folder / "example_quantile.parquet", "quantiles", "quantile_level=predicted", truth="observed")
     assert found.forecast.values.shape == (887, 23)
-    assert (144, "144 lines without a forecast left out.") in found.notes
+    assert "144 lines without a forecast left out." in found.notes
     draws = read(folder / "example_sample_continuous.parquet", "samples", "sample_id=predicted", truth="observed")
     assert draws.forecast.members.shape == (887, 40)
 
@@ -282,7 +282,7 @@ def test_outcomes_are_matched_once_whatever_spells_the_keys(tmp_path, wide):
     found = read(path, "quantiles", "level=value", truth=None, target_data=str(truth), target_date="target_end_date")
     assert len(found.y) == 92  # two of the early ones are never published again
     assert sorted(found.y.tolist())[-2:] == [99, 99]
-    said = " ".join(sentence for _, sentence in found.notes)
+    said = " ".join(found.notes)
     assert "28 forecasts of 120 left out: no outcome has the same site and date." in said
     assert "8 outcomes of an earlier as_of left out" in said
     pl.concat([known, known.head(3)]).drop("as_of").write_csv(truth)
@@ -301,7 +301,7 @@ def test_leading_zeros_that_one_side_has_lost(tmp_path, wide):
         outcomes.write_csv(truth)
         found = read(path, "quantiles", "level=value", **settings)
         assert len(found.y) == 120
-        assert "site: leading zeros are in one of the files only" in " ".join(sentence for _, sentence in found.notes)
+        assert "site: leading zeros are in one of the files only" in " ".join(found.notes)
         assert found.y.sum() == pytest.approx(wide["y"].sum())
     long_of(wide).with_columns(bare).drop("y").write_csv(path)
     pl.concat([known, known.with_columns(bare)]).write_csv(truth)
@@ -363,7 +363,7 @@ def test_missing_numbers_are_refused_or_dropped(tmp_path, wide):
     found = read(tmp_path / "long.parquet", "quantiles", "level=value")
     lacking = lines[:5].select("day", "site").n_unique()
     assert len(found.y) == 120 - lacking
-    assert found.notes[0] == (lacking, f"{lacking} forecasts of 120 left out: a level or a number is missing.")
+    assert found.notes[0] == f"{lacking} forecasts of 120 left out: a level or a number is missing."
 
 
 def test_members_that_are_missing_leave_out_their_forecasts_alone(tmp_path, rng):

@@ -88,9 +88,8 @@ def assess(
         forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
         Predicted probabilities: of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution` or
-        `PIT` of a number, or `Ordered` classes; then ``y_true`` holds numbers or labels, the reference is the
-        climatology of the outcomes or other forecasts of the same rows, and only ``metrics``, ``confidence`` and the
-        reading are options beside it.
+        `PIT` of a number, or `Ordered` classes; then ``y_true`` holds numbers or labels, the reference is that
+        of `skill`, climatology by default, and only ``metrics``, ``confidence`` and the reading are options beside it.
     reference : "base-rate", mapping or array_like of shape (n,) or (n, C), optional
         Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, against these
         probabilities for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with

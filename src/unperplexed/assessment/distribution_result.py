@@ -17,13 +17,11 @@ from ..calibration.diagnosis.result import Diagnosis
 from ..forecasts.group_keys import Key, Value, key_text, key_texts
 from ..forecasts.labels import Label
 from ..recalibration.gain import Gain
-from ..report.result import JsonResult, picture
+from ..report.result import DrawnResult
 from ..statistics.intervals import Interval, Metric, alpha_of
 from .flat import flat_metrics
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..pairing.distribution_skill import ScoreSkill
     from .groups_found import Groups
 
@@ -125,6 +123,8 @@ class SurprisingForecasts(ReadOnlyArrays):
     low: Any
     high: Any
     loss: Floats
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What else is known of them, such as date and location, by column of the file."""
 
 
 class DistributionRemedy(ByValue):
@@ -150,7 +150,7 @@ class DistributionRemedy(ByValue):
         return self.after + self.saved.value
 
 
-class DistributionAssessment(JsonResult, kw_only=True):
+class DistributionAssessment(DrawnResult, kw_only=True):
     """Assessment of predictive distributions of a number. Made by `assess`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()`` or ``.to_json()``.
@@ -213,20 +213,6 @@ class DistributionAssessment(JsonResult, kw_only=True):
     def __getstate__(self) -> dict[str, Any]:
         """Find the remedy before the rows are left behind."""
         return {**vars(self), "remedy": self.remedy, "_remedy": None}
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw where the outcomes were in their forecast distributions (PIT histogram).
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return picture(self, ax)
 
     @property
     def verdict(self) -> str:
@@ -294,7 +280,7 @@ class DistributionGroup(ByValue):
     """p-value of its test of miscalibration, adjusted for the number of groups (Holm)."""
 
 
-class DistributionBreakdown(JsonResult):
+class DistributionBreakdown(DrawnResult):
     """Predictive distributions assessed by group. Made by `assess_by`; all fields are final."""
 
     whole: DistributionAssessment
@@ -320,26 +306,10 @@ class DistributionBreakdown(JsonResult):
     def __getitem__(self, key: Value | Key) -> DistributionAssessment:
         """Return the assessment of a group by its value, or by a tuple of its values."""
         wanted = key if isinstance(key, tuple) else (key,)
-        found = next((each for each in self.groups if each.key == wanted), None)
-        if found is None:
-            raise InputError(
-                f"no group {key_text(wanted)!r}; there are {listed(key_texts(x.key for x in self.groups))}."
-            )
-        return found.assessment
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the PIT histogram of all rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return picture(self, ax)
+        found = {each.key: each.assessment for each in self.groups}
+        if wanted not in found:
+            raise InputError(f"no group {key_text(wanted)!r}; there are {listed(key_texts(found))}.")
+        return found[wanted]
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""

@@ -79,7 +79,7 @@ class Scored(NamedTuple):
 
     def only(self, rows: Ints) -> Scored:
         """Return those of some rows."""
-        against = None if self.against is None else Against(self.against.name, self.against.scores[rows])
+        against = self.against and self.against._replace(scores=self.against.scores[rows])
         ratio = None if self.ratio is None else self.ratio[rows]
         return Scored({name: each[rows] for name, each in self.values.items()}, against, ratio)
 
@@ -159,6 +159,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     """Assess rows that were read and scored."""
     means, first = rows.means, next(iter(scored.values), "")
     values, against = scored.values.get(first), scored.against
+    skill = None if values is None or against is None else skill_against(rows, first, values, against, confidence)
     found = _described(
         rows.rows,
         means,
@@ -167,7 +168,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
         rows.widths,
         form=rows.forecast.form,
         scores={name: means.metric(each, confidence) for name, each in scored.values.items()},
-        skill=None if values is None or against is None else skill_against(means, first, values, against, confidence),
+        skill=skill,
         density_ratio=None if scored.ratio is None else _density_ratio(rows, scored.ratio, confidence),
         surprises=None if values is None else _surprising(rows, first, values),
         thresholds=_thresholds(rows, confidence) if isinstance(rows.forecast, Ordered) else (),
@@ -175,7 +176,7 @@ def assessed(rows: DistributionRows, scored: Scored, confidence: float) -> Distr
     )
     beyond, n = found.beyond, found.n_rows
     almost_all = beyond.count > _ALMOST_ALL * n and beyond.expected < n / 2
-    return replace(found, notes=(*rows.notes, *_OTHER_UNITS * almost_all))
+    return replace(found, notes=(*rows.notes, *(skill.notes if skill else ()), *_OTHER_UNITS * almost_all))
 
 
 def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95) -> DistributionAssessment:

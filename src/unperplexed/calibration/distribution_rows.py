@@ -6,12 +6,12 @@ Means over rows that are independent, in clusters, or about windows of time that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import chdtri, ndtr
 
 from .._lib.dataclasses import Frozen, replace
 from .._lib.errors import InputError, listed
@@ -26,7 +26,7 @@ from ..forecasts.reading import AUTO
 from ..statistics.intervals import Metric, UncertainMean, UncertainRatio
 from ..statistics.matrices import product
 from ..statistics.means import effective_number
-from .dependence_search import DECLARED, DECLINED, DependenceSearch
+from .dependence_search import DECLARED, DECLINED, DependenceSearch, alike_words
 from .diagnosis.row_groups import Groups, RowGroups, Windows, chosen
 from .undeclared import SearchedRows, checked_codes, clusters_of, searched, undeclared_of
 
@@ -127,6 +127,8 @@ class DistributionRows(Frozen, eq=False):
     forecast: Predictive
     rows: PitRows
     groups: Groups | None
+    windows: Windows | None
+    """From issue to target, where these times are given, whatever rows depend by."""
     search: DependenceSearch
     kept: Ints
     """Numbers of the rows among all that were given."""
@@ -134,11 +136,14 @@ class DistributionRows(Frozen, eq=False):
 
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
-        groups = None if self.groups is None else chosen(self.groups, some)
-        rows = self.rows.subset(some)
-        return replace(
-            self, y=self.y[some], forecast=self.forecast.subset(some), rows=rows, groups=groups, kept=self.kept[some]
-        )
+        groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
+        beside: dict[str, Any] = {
+            "groups": groups,
+            "windows": windows,
+            "rows": self.rows.subset(some),
+            "kept": self.kept[some],
+        }
+        return replace(self, y=self.y[some], forecast=self.forecast.subset(some), **beside)
 
     def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
         """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""
@@ -182,11 +187,13 @@ def read_distributions(
         )
     y = np.full((n, 1), np.nan)
     y[kept, 0] = found.y
-    notes = [sentence for _, sentence in (*forecast.notes, *questions(y, "outcomes"))]
+    notes = [*forecast.notes, *questions(y, "outcomes")]
     if found.missing:
         notes.append(f"{number_of(found.missing, 'row')} without an outcome: left out.")
     codes = {name: code[kept] for name, code in checked_codes(columns, n).items()}
-    declared = _declared(options, clusters, n)
+    searching, windows = isinstance(clusters, str) and clusters == AUTO, _windows(options, n, kept)
+    named = None if clusters is None or searching else cluster_numbers(clusters, n)[kept]
+    groups: Groups | None = windows if searching else named
     rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
@@ -194,14 +201,14 @@ def read_distributions(
             f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
             " both have the same unit."
         )
-    groups, search = None if declared is None else chosen(declared, kept), DependenceSearch(reason=DECLARED)
-    if declared is None and clusters is None:
-        search = DependenceSearch(reason=DECLINED)
-    elif declared is None:
+    search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
+    if named is not None:
+        notes += _beyond(rows, codes, named)
+    if searching and groups is None:
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
-    return DistributionRows(found.y, found.forecast, rows, groups, search, kept, tuple(notes))
+    return DistributionRows(found.y, found.forecast, rows, groups, windows, search, kept, tuple(notes))
 
 
 def check_alike(forecasts: Mapping[str, Any]) -> None:
@@ -213,17 +220,36 @@ def check_alike(forecasts: Mapping[str, Any]) -> None:
         raise InputError(f"forecasts: {listed(sizes)} rows; all forecasters need the same rows in their order.")
 
 
-def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | None:
-    """Return the clusters that were declared, or windows from issue to target that overlap."""
+_SURELY = 0.0005
+"""Level at which clusters depend on one another."""
+
+
+def _beyond(rows: PitRows, columns: Mapping[str, Ints], named: Ints) -> Iterator[str]:
+    """Say which rows err alike also beyond the clusters that are named: larger ones vary more than their sums would."""
+    found = _searched(rows, columns).found
+    if found is None or not found.taken:
+        return
+    numbers = [np.unique(of, return_inverse=True)[1] for of in (clusters_of(found, columns, rows.n), named)]
+    events = [event - event.mean() for event in _events(rows)]
+    larger, own = (np.array([np.sum(np.bincount(of, event) ** 2) for event in events]) for of in numbers)
+    if (larger / own).max() > chdtri(found.n_clusters, _SURELY) / found.n_clusters:
+        beyond = f"also beyond the {len(np.unique(named)):,} clusters that are named"
+        yield f"{alike_words(found)}, {beyond}: intervals may be too short. Name larger clusters."
+
+
+def _events(rows: PitRows) -> tuple[Bools, Bools]:
+    """Say which outcomes are above the median, and which outside of the central half."""
+    return ndtr(rows.low) + ndtr(rows.high) > 1, (rows.low > _HALF) | (rows.high < -_HALF)
+
+
+def _windows(options: Mapping[str, Any], n: int, kept: Ints) -> Windows | None:
+    """Return the windows from issue to target of the rows that are kept; None where these times are not given."""
     issued, target = options.get("issued"), options.get("target_date")
     if (issued is None) != (target is None):
         raise InputError("issued and target_date: windows of time take both.")
-    if clusters is not None and not (isinstance(clusters, str) and clusters == AUTO):
-        return cluster_numbers(clusters, n)
-    if issued is None or clusters is None:
+    if issued is None:
         return None
-    every = np.arange(n)
-    windows = Windows(of_rows(issued, every, n, "issued"), of_rows(target, every, n, "target_date"))
+    windows = Windows(of_rows(issued, kept, n, "issued"), of_rows(target, kept, n, "target_date"))
     refuse_rows(windows.unknown(), "issued and target_date", "no time", "Leave out these rows.")
     return windows
 
@@ -231,7 +257,6 @@ def _declared(options: Mapping[str, Any], clusters: Any, n: int) -> Groups | Non
 def _searched(rows: PitRows, columns: Mapping[str, Ints]) -> DependenceSearch:
     """Look for rows of which outcomes are above the median, or outside of the central half, together."""
     weight = np.ones(rows.n) if rows.weight is None else rows.weight
-    even = np.zeros(rows.n)
-    above, outside = ndtr(rows.low) + ndtr(rows.high) > 1, (rows.low > _HALF) | (rows.high < -_HALF)
+    even, (above, outside) = np.zeros(rows.n), _events(rows)
     found = SearchedRows([(above, even), (outside, even)], weight, above.astype(np.int64), np.arange(rows.n))
     return replace(searched(found, columns), copies=0)

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
-from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
-from ..pairing.distribution_skill import DistributionSettings, ScoreSkill
+from ..pairing.distribution_skill import REFERENCES, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
-from ..sources.predictive import ReadDistributions, count_distributions, read_distributions, several
-from ..sources.predictive_columns import MODEL, PredictiveSelection
+from ..sources.predictive import ReadDistributions, count_distributions, models_of, read_distributions, several
+from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
-from .options import PREDICTIVE, first_given, predicts_numbers
+from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
 from .outputs import sayer
 
 if TYPE_CHECKING:
@@ -62,24 +61,23 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     if not predicts_numbers(a) or a.engine != "local":
         return _of_tallies(a)
     read = distributions_of(a)
-    asked, notes = _asked(a, read), [sentence for _, sentence in (*read.notes, *several(read.frame))]
+    asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
     if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, asked), notes)
+        return _noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame)
     sort: Any = a.sort if "sort" in a.given else "group"
     found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
-    return replace(found, whole=_noted(found.whole, notes))
+    return replace(found, whole=_noted(found.whole, notes, read.frame))
 
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
     """Compare the forecasters whose predictive distributions the options name."""
     from ..comparison.distributions import compared_distributions
 
-    if a.by:
-        raise InputError("--by: compare does not group distributions; choose one group at a time with --where.")
+    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
     read = _forecasters_of(a)
     one = next(iter(read.values()))
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
-    notes = dict.fromkeys(sentence for each in read.values() for _, sentence in each.notes)
+    notes = dict.fromkeys(note for each in read.values() for note in each.notes)
     return replace(found, notes=(*notes, *found.notes))
 
 
@@ -87,15 +85,14 @@ def skill_of_distributions(a: argparse.Namespace) -> ScoreSkill:
     """Compare the predictive distributions that the options name with a reference."""
     from ..pairing.skill import skill
 
-    if a.by:
-        raise InputError("--by: skill of distributions is of all rows; choose one group at a time with --where.")
-    if option := first_given(a, ("plot", "forecaster", "in_order", "common")):
-        raise InputError(f"{option}: skill of distributions is that of one forecaster in all rows. Leave it out.")
+    refuse_given(a, ["by"], ": skill of distributions is of all rows; choose one group at a time with --where.")
+    of_one = ": skill of distributions is that of one forecaster in all rows. Leave it out."
+    refuse_given(a, ("plot", "forecaster", "in_order", "common"), of_one)
     read = distributions_of(a)
     if several(read.frame):
         raise InputError("several forecasters: compare --reference NAME gives the skill of each.")
     asked, say = _asked(a, read)._asdict(), sayer(a)
-    for _, note in (*read.notes, *read.forecast.notes):
+    for note in (*read.notes, *read.forecast.notes):
         say(note)
     found: ScoreSkill = skill(read.y, read.forecast, **asked.pop("reading"), **asked)
     return found
@@ -111,15 +108,16 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
         return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
     read = distributions_of(a)
     column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
-    beside = {column, *a.cluster_columns, *_seasons(a)}
+    made = [name for name in _reference(a)[1] if ":" in name]
+    beside = {column, *a.cluster_columns, *made}
     others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
     return paired_distributions(read.by(column), a.on or others, a.common)
 
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:
     """Say how forecasts are assessed, and what is known of each row."""
-    seasons = _seasons(a)
-    reference = {"climatology": read.frame.select(seasons)} if seasons else a.reference
+    name, columns = _reference(a)
+    reference = {name: read.frame.select(columns)} if columns else a.reference
     return DistributionSettings(reading_of(a, read), reference, a.metric, a.confidence)
 
 
@@ -135,29 +133,29 @@ def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]
 
 def _of_file(a: argparse.Namespace, read: ReadDistributions) -> pl.DataFrame | None:
     """Give the columns by which rows may depend, whatever groups are asked for; None if there are no others."""
-    asked = {*getattr(a, "by", ()), *getattr(a, "among", ()), *_seasons(a)}
+    asked = {*getattr(a, "by", ()), *getattr(a, "among", ()), *_reference(a)[1]}
     names = read.frame.columns
     others = [name for name in names if name not in asked]
     return read.frame.select(name for name in names if name in others or ":" not in name) if others else None
 
 
-def fit_of_distributions(a: argparse.Namespace) -> Recalibrator:
-    """Fit a map to the predictive distributions that the options name."""
+def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]]:
+    """Fit a map to the predictive distributions that the options name; also name their forecasters, as far as known."""
     from ..recalibration.recalibrator import Recalibrator
 
-    if option := first_given(a, ["by", "method", "report"]):
-        instead = "map one group at a time with --where" if option == "--by" else "leave it out"
-        raise InputError(f"{option} is for probabilities of classes; {instead}.")
+    refuse_given(a, ["by"], " is for probabilities of classes; map one group at a time with --where.")
+    refuse_given(a, ["method", "report"], " is for probabilities of classes; leave it out.")
     read = distributions_of(a)
-    for _, sentence in (*read.notes, *read.forecast.notes):
+    for sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
     made = Recalibrator(folds=a.folds, seed=a.seed)
-    return made.fit(read.y, read.forecast, **reading_of(a, read))
+    return made.fit(read.y, read.forecast, **reading_of(a, read)), models_of(read.frame)
 
 
-def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
-    """Write a file of predictive distributions, mended by a map; say what was written."""
+def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Sequence[str]) -> str:
+    """Write a file of predictive distributions, mended by a map of some forecasters; say what was written."""
     from ..sources.mended_files import write_mended
+    from .recalibrate import recalibrated_of
 
     rows, selection = Input.of(a), selection_of(a)
     [name, *others] = hub_files(rows.files) if a.hub else rows.files
@@ -177,21 +175,21 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator) -> str:
         beyond.append(share)
         return new
 
-    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
+    lines, changed = write_mended(name, a.output, selection, rows.reading, mend, rows.say, a.named or "*", fitted_to)
     share = max(beyond)
     outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
-    return f"{a.output}: {changed:,} of {number_of(lines, 'row')} recalibrated{outside * bool(share)}"
+    return f"{a.output}: {recalibrated_of(changed, lines)}{outside * bool(share)}"
 
 
-def _seasons(a: argparse.Namespace) -> list[str]:
-    """Name the columns of a climatology by season, if it is the reference."""
+def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
+    """Name the reference, and the columns of a climatology by season, or of the series of persistence."""
     name, _, columns = (getattr(a, "reference", None) or "").partition(":")
-    return columns.split(",") if name == "climatology" and columns else []
+    return name, columns.split(",") if name in REFERENCES and columns else []
 
 
 _UNORDERED = (
-    *("among", "by", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
-    *("engine", "jobs"),
+    *("among", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""
 
@@ -205,10 +203,10 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
     from ..forecasts.labels import Coded
     from ..sources.derived_columns import derived
 
-    if option := first_given(a, _UNORDERED):
-        one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
-        instead = f"assess one group at a time, such as --where '{one}'" if option == "--by" else "leave it out"
-        raise InputError(f"{option} does not go with --ordered, which assesses classes that have an order; {instead}.")
+    one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
+    said = " does not go with --ordered, which assesses classes that have an order;"
+    refuse_given(a, ["by"], f"{said} assess one group at a time, such as --where '{one}'.")
+    refuse_given(a, _UNORDERED, f"{said} leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
         raise InputError(
@@ -226,24 +224,31 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, or what an engine counts, which know no groups, references or rows."""
     others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
-    if option := first_given(a, ("by", "sort", "reference", "clusters", *others)):
-        said = f"{option} is not for tallies of predictive distributions, nor for what --engine counts"
-        raise InputError(f"{said}. Leave it out, or assess the rows themselves.")
+    said = " is not for tallies of predictive distributions, nor for what --engine counts"
+    refuse_given(a, ("by", "sort", "reference", "clusters", *others), f"{said}. Leave it out, or assess the rows.")
     from ..assessment.distributions import assess_distribution_tally
 
     return assess_distribution_tally(tally_of_distributions(a), a.confidence)
 
 
-def _noted(found: DistributionAssessment, notes: Sequence[str]) -> DistributionAssessment:
-    """Say what was left out on the way in."""
+_MOST_BESIDE = 3
+"""Columns that are shown of surprising rows."""
+
+
+def _noted(found: DistributionAssessment, notes: Sequence[str], frame: Any = None) -> DistributionAssessment:
+    """Say what was left out on the way in, and which date and location surprising rows have."""
+    if frame is not None and found.surprises is not None:
+        varied = [each for each in frame if ":" not in each.name and each.n_unique() > 1]
+        shown = sorted(varied, key=lambda each: each.name in ISSUED)[:_MOST_BESIDE]
+        beside = {each.name: tuple(map(str, each[found.surprises.row])) for each in shown}
+        found = replace(found, surprises=replace(found.surprises, beside=beside))
     return replace(found, notes=(*notes, *found.notes))
 
 
 def tally_of_distributions(a: argparse.Namespace) -> DistributionTally:
     """Count the predictive distributions that the options name, file by file, and add up tallies of them."""
     rows = Input.of(a)
-    if option := first_given(a, _OF_TALLIES):
-        raise InputError(f"{option} is not for tallies of predictive distributions, whose rows count as independent.")
+    refuse_given(a, _OF_TALLIES, " is not for tallies of predictive distributions, whose rows count as independent.")
     others = [name for name in rows.names if name not in rows.tallies]
     if not others:
         rows.refuse_reading()
@@ -299,7 +304,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.weight,
         dict(pair("--censored", text, ("above", "below")) for text in a.censored),
         a.cluster_columns,
-        [*getattr(a, "by", ()), *_searched(a), *_seasons(a)],
+        [*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
         a.issued,
         a.target_date,
         RowFilter(a.where or ""),

@@ -13,7 +13,6 @@ from .._lib.errors import InputError
 from .._lib.formatting import command_line, number_of
 from .._lib.output_files import sole_run
 from .._lib.serialize import json_text
-from ..calibration.dependence_search import DependenceSearch
 from ..monitoring.drifted import Drift
 from ..monitoring.history import MOST_PERIODS, History, in_time
 from ..monitoring.monitored import Monitored
@@ -21,7 +20,7 @@ from ..monitoring.watch import watch
 from ..monitoring.watch_predictions import drift
 from ..tally.tally import Predictions, Tally
 from .input import Input, class_tally
-from .options import first_given, predicts_numbers
+from .options import predicts_numbers, refuse_given
 from .outputs import Outputs
 from .own_options import PERIODS
 
@@ -42,12 +41,16 @@ def monitor(arguments: argparse.Namespace) -> int:
     """Watch the forecasts; returns the exit code."""
     a, outputs = arguments, Outputs(arguments)
     if a.drift:
-        _refuse_observed(a)
+        refuse_given(a, _OBSERVED, ": not for --drift, which counts predictions without outcomes; leave it out.")
         a.cluster_columns, a.weight, a.ignore_label = [], None, None  # of a reading, which is for other commands too
     with nullcontext() if a.history is None else sole_run(a.history) as writing:
         rows = _rows(a)
         history, kept = _history(a, rows)
-        found = _watched(a, history, rows.dependence)
+        if a.drift:
+            found: Monitored | Drift = drift(history, confidence=a.confidence, restart=a.restart)
+        else:
+            known = rows.dependence, dict.fromkeys(a.by) or None
+            found = watch(history, a.confidence, a.restart, a.require, a.units, *known)
         written = outputs.picture(found) | outputs.page(found)
         if kept:
             written[a.history] = history.to_bytes()
@@ -64,19 +67,6 @@ def _lines(found: Monitored | Drift) -> str:
     came = {each.period for each in alarms if each is not None}
     of = zip(found.periods, found.log_evidence.tolist(), strict=True)
     return "\n".join(json_text({"period": name, "log_evidence": x, "alarm": name in came}, None) for name, x in of)
-
-
-def _refuse_observed(a: argparse.Namespace) -> None:
-    """Refuse what is for forecasts with outcomes: it would be ignored."""
-    option = first_given(a, _OBSERVED)
-    if option:
-        raise InputError(f"{option}: not for --drift, which counts predictions without outcomes; leave it out.")
-
-
-def _watched(a: argparse.Namespace, history: History, dependence: DependenceSearch) -> Monitored | Drift:
-    if a.drift:
-        return drift(history, confidence=a.confidence, restart=a.restart)
-    return watch(history, a.confidence, a.restart, a.require, a.units, dependence)
 
 
 def _rows(a: argparse.Namespace) -> Input:

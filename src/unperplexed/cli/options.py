@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._lib.errors import InputError
+
 TOPICS = ("rows", "forecast", "question", "numbers", "work")
 """What options are about: which rows are read and how, what is made of forecasts, what is asked, how figures are
 computed, and where and into what."""
@@ -52,6 +54,12 @@ class About:
 def first_given(arguments: argparse.Namespace, names: Iterable[str]) -> str:
     """Give the first of some options that was given, but for a file's reading, which is for other commands too."""
     return next((arguments.given[name] for name in names if name in arguments.given), "")
+
+
+def refuse_given(arguments: argparse.Namespace, names: Iterable[str], said: str) -> None:
+    """Refuse the first of some options that was given, for a reason."""
+    if option := first_given(arguments, names):
+        raise InputError(f"{option}{said}")
 
 
 class _NamingHelp(str):
@@ -313,8 +321,8 @@ def add_reference(command: argparse.ArgumentParser, default: str | None = None) 
     """Add the reference of skill scores."""
     text = (
         f"{'' if default else 'also give skill scores against '}base-rate{' (default)' if default else ''},"
-        " climatology:date:month[,COLUMN...] (outcomes of rows with equal values), one of several"
-        " forecasters, or another column of the file"
+        " climatology:date:month[,COLUMN...] (rows of equal values), persistence:SERIES (of distributions),"
+        " a forecaster, or another column"
     )
     About("question", command)("--reference", default=default, metavar="WHAT", text=text)
 

@@ -30,7 +30,7 @@ from ..sources.writers import TABLES
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
 from .input import Input, class_tally
-from .options import PREDICTIVE, first_given, predicts_numbers
+from .options import PREDICTIVE, predicts_numbers, refuse_given
 from .outputs import MAPS, Outputs, show_while_read
 from .reading import kept_reading
 
@@ -52,8 +52,8 @@ def _fit(a: argparse.Namespace) -> None:
     if predicts_numbers(a):
         from .distributions import fit_of_distributions
 
-        outputs, made = Outputs(a, MAPS), fit_of_distributions(a)
-        written = {a.output: saved_with_reading(a, made.to_dict())}
+        outputs, (made, models) = Outputs(a, MAPS), fit_of_distributions(a)
+        written = {a.output: saved_with_reading(a, made.to_dict(), models=models)}
         outputs.write(partial(json_text, made.to_dict()), made.__str__, written)
         return
     outputs, rows = Outputs(a, MAPS), Input.of(a).settled()
@@ -96,9 +96,9 @@ def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None
     rows.say(f"{found.words}; name them rightly before you recalibrate{again}")
 
 
-def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
-    """Give the file of a map or a pool, which keeps how its forecasts were read."""
-    content = (json_text(made | {READING: kept_reading(a)}) + "\n").encode()
+def saved_with_reading(a: argparse.Namespace, made: dict[str, Any], **more: Any) -> bytes:
+    """Give the file of a map or a pool, which keeps how its forecasts were read, and more of them."""
+    content = (json_text(made | {READING: kept_reading(a) | more}) + "\n").encode()
     if not a.force and a.output.exists() and a.output.read_bytes() != content:
         raise InputError(f"{a.output}: is another file already, perhaps a map in use. Name a new file, or add --force.")
     return content
@@ -106,8 +106,7 @@ def saved_with_reading(a: argparse.Namespace, made: dict[str, Any]) -> bytes:
 
 def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
     """Fit one map to all rows and a map to each group."""
-    if option := first_given(a, ["method", "report", "prevalence"]):
-        raise InputError(f"{option}: the maps of groups are averages; leave it out with --by.")
+    refuse_given(a, ["method", "report", "prevalence"], ": the maps of groups are averages; leave it out with --by.")
     if rows.tallies:
         raise InputError(f"{rows.tallies[0]}: --by needs rows; name the file that the tally was counted from.")
     rows.refuse_outcomes("name columns that are known before the outcome.")
@@ -132,15 +131,17 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
 
 
 def _apply(a: argparse.Namespace) -> None:
-    if option := first_given(a, [*_FITTING, "prevalence"]):
-        raise InputError(f"{option} is for the fit of a map; leave it out with --apply.")
+    refuse_given(a, [*_FITTING, "prevalence"], " is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
     if predicts_numbers(a):
         from .distributions import write_distributions
 
         outputs = Outputs(a, tuple(TABLES))
-        outputs.print(write_distributions(a, made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)))
+        made = made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)
+        _caution(made, Input.of(a).say)
+        models = made_of_file(a.apply, Recalibrator.saved_as, lambda data: data.get(READING, {}).get("models"), ())
+        outputs.print(write_distributions(a, made, models or ()))
         return
     if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
@@ -149,6 +150,7 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
+    _caution(recalibrator, rows.say)
     by = _GROUPED.get(type(recalibrator), "")
     keys = [*map(derived, getattr(recalibrator, f"{by}_", ()))]
     where = RowFilter(a.where or "")
@@ -172,6 +174,19 @@ def _apply(a: argparse.Namespace) -> None:
         file.write(a.output, change, _new(a, file), report, done=show)
 
 
+def _caution(made: Any, say: Callable[[str], None]) -> None:
+    """Say that the fit advised against the map."""
+    if isinstance(made, Recalibrator) and made.leave_as_it_is:
+        say("the fit advised to leave the forecasts as they are; the map that it saved changes them all the same")
+
+
+def recalibrated_of(changed: int, rows: int) -> str:
+    """Say how many rows were recalibrated, and that others are still there."""
+    if changed == rows:
+        return f"{number_of(rows, 'row')} recalibrated"
+    return f"{changed:,} of {number_of(rows, 'row')} recalibrated, the other {rows - changed:,} are as they were"
+
+
 def _map_from_dict(data: Any) -> Any:
     """Make what a saved file holds: one map, maps of groups, or corrections of groups."""
     kinds: dict[str, Any] = {GROUPS.format: GroupRecalibrator, FOUND.format: FoundGroupRecalibrator}
@@ -181,9 +196,8 @@ def _map_from_dict(data: Any) -> Any:
 
 def _written(arguments: argparse.Namespace, file: ForecastFile, change: RecalibratedRows, rows: int) -> str:
     """Say what was written."""
-    of = f"{change.n_rows:,} of {number_of(rows, 'row')}" if arguments.where else number_of(rows, "row")
     columns = written_text(_new(arguments, file), file.reading, change.n_columns, change.invalid)
-    return f"{arguments.output}: {of} recalibrated, {columns}"
+    return f"{arguments.output}: {recalibrated_of(change.n_rows, rows)}, {columns}"
 
 
 def _new(arguments: argparse.Namespace, file: ForecastFile) -> list[str]:

@@ -52,7 +52,7 @@ def groups_in_distributions(a: argparse.Namespace) -> Groups:
     among, most = {name: label_array(read.frame[name]) for name in names}, getattr(a, "max_groups", MOST)
     rows = read_distributions(read.y, read.forecast, reading_of(a, read))
     found = groups_of_distributions(rows, among, most, a.seed, names == a.among)
-    return replace(found, warnings=(*found.warnings, *(note for _, note in read.notes), *left))
+    return replace(found, warnings=(*found.warnings, *read.notes, *left))
 
 
 def _chosen(a: argparse.Namespace, others: Sequence[str]) -> tuple[Sequence[str], list[str]]:

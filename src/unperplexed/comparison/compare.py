@@ -115,9 +115,9 @@ def compare(
         Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
         column for each forecaster, with the probability of the positive class. Or `Quantiles`, `Samples` or
         `Distribution` of a number by name: these are compared by CRPS (WIS where all are quantiles) and log score, with
-        ``reference`` ("climatology", other forecasts, or a forecaster's name: the others are then compared with it
-        alone), ``metrics``, ``confidence`` and the reading as in `assess`. Beside quantiles, other forms are scored by
-        their quantiles at the same levels.
+        ``reference`` (as in `skill`, or a forecaster's name: the others are then compared with it alone),
+        ``metrics``, ``confidence`` and the reading as in `assess`. Beside quantiles, other forms are scored by their
+        quantiles at the same levels.
     by : array_like of shape (n,), mapping from name to such, or data frame, optional
         Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
     ids : array_like of shape (n,), optional

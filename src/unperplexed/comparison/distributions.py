@@ -21,7 +21,7 @@ from ..calibration.undeclared import largest_of
 from ..forecasts.distributions.distribution import Distribution
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..pairing.distribution_skill import CLIMATOLOGY, Against, DistributionSettings, reference_scores, skill_against
+from ..pairing.distribution_skill import REFERENCES, Against, DistributionSettings, reference_scores, skill_against
 from ..report.document import inside
 from ..report.document import listed as in_words
 from ..report.result import JsonResult, picture
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..pairing.distribution_skill import ScoreSkill
-
-_LOG_SCORE = "log_score"
-
-_ANY = Interval(-np.inf, np.inf)
-"""Differences of scores have no bounds."""
 
 
 def compared_distributions(
@@ -67,7 +62,7 @@ def compared_distributions(
         _differences(pairs, scores, means, confidence),
         first.rows.n,
         confidence,
-        {name: skill_against(means, by, scores[name][by], against, level) for name in ranked},
+        {name: skill_against(first, by, scores[name][by], against, level) for name in ranked},
         of,
         tuple(f"{name}: {note}" for name in ranked for note in found[name].notes),
     )
@@ -105,7 +100,7 @@ def _scored(
     alike = _alike({name: each.forecast for name, each in rows.items()})
     y = next(iter(rows.values())).y
     measures = {_measure(each) for each in alike.values()}
-    unlike = (_LOG_SCORE,) if None in measures or len(measures) > 1 else ()
+    unlike = ("log_score",) if None in measures or len(measures) > 1 else ()
     first, *others = ({rule.name: rule for rule in scores_that_apply(each, y)} for each in alike.values())
     rules = {name: rule for name, rule in first.items() if name not in unlike and all(name in x for x in others)}
     rules |= {rule.name: rule for rule in settings.rules()}
@@ -145,8 +140,8 @@ def _against(
 ) -> Against:
     if isinstance(reference, str) and reference in scores:
         return Against(reference, scores[reference][rule.name])
-    if isinstance(reference, str) and reference != CLIMATOLOGY:
-        named = f"{listed([*scores])}; {CLIMATOLOGY!r} is the other reference that has a name"
+    if isinstance(reference, str) and reference not in REFERENCES:
+        named = f"{listed([*scores])}; {' and '.join(REFERENCES)} are other references"
         raise InputError(f"reference: {reference!r} is none of the forecasters {named}.")
     return reference_scores(rows, rule, reference)
 
@@ -158,7 +153,7 @@ def _differences(
 
     def tested(first: str, second: str, rule: str) -> Tested:
         each = row_differences(scores[first][rule], scores[second][rule])
-        return Tested(means.uncertain(each), _ANY, not each.any())
+        return Tested(means.uncertain(each), Interval(-np.inf, np.inf), not each.any())
 
     found = {pair: {rule: tested(*pair, rule) for rule in scores[pair[0]]} for pair in pairs}
     return tuple(PairDifferences(*pair, each) for pair, each in judged([found], confidence)[0].items())
@@ -191,8 +186,9 @@ class DistributionComparison(JsonResult, ByValue):
         return tuple(self.pairs[0].differences)
 
     def title(self, score: str) -> str:
-        """Call a score as tables do: the CRPS by quantiles is the WIS."""
-        return title_beside(score, self.scores)
+        """Call a score as tables do: the CRPS by quantiles is the WIS, by members alone the fair CRPS."""
+        of_members = all(each.form.endswith("members") for each in self.forecasters.values())
+        return title_beside(score, self.scores, "members" * of_members)
 
     def between(self, first: str, second: str) -> Mapping[str, Difference]:
         """Give the differences of the first forecaster's mean scores minus the second's, by the score's name."""
@@ -219,7 +215,7 @@ class DistributionComparison(JsonResult, ByValue):
             yield from self._against_reference()
             return
         score, first = self.scores[0], next(iter(self.forecasters))
-        others, title = [*self.forecasters][1:], self.title(self.scores[0])
+        others, title = [*self.forecasters][1:], inside(self.title(self.scores[0]))
         found = {name: self.between(first, name)[score] for name in others}
         close = [name for name, each in found.items() if not self.significant(each)]
         if close:
@@ -244,7 +240,7 @@ class DistributionComparison(JsonResult, ByValue):
                 f"{first_names(of)} {'is' if len(of) == 1 else 'are'} {how} {reference}" for how, of in said.items()
             ]
             yield f"By {inside(self.title(score))}, {'; '.join(told)}"
-        yield f"{short_name(next(iter(self.forecasters)))} is first by {self.title(self.scores[0])}"
+        yield f"{short_name(next(iter(self.forecasters)))} is first by {inside(self.title(self.scores[0]))}"
 
     def _others(self, first: str) -> Iterator[str]:
         """Say by which other scores another forecaster is first."""

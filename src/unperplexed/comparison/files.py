@@ -426,7 +426,7 @@ def paired_distributions(
         rows = joined_ids(keys, on, common)
         out = {name: len(each.y) - rows.height for name, each in read.items() if len(each.y) > rows.height}
         each_out = ", ".join(f"{number_of(n, 'forecast')} of {name}" for name, n in out.items())
-        notes = [(sum(out.values()), f"Left out since not all forecasters have them: {each_out}.")] * bool(out)
+        notes = [f"Left out since not all forecasters have them: {each_out}."] * bool(out)
         places = (rows[f"{ROW} of {at}"].to_numpy() for at in range(len(read)))
         read = {
             name: replace(each.only(place), notes=[*each.notes, *notes])

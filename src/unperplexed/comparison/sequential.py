@@ -20,7 +20,7 @@ from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
 from ..pairing.rows import Chunk, Chunks, Pair, PairedRows, Pairing, parts_of, read_paired
-from ..report.result import Axes, JsonResult, frame_like_input, frames_as_input, picture
+from ..report.result import DrawnResult, frame_like_input, frames_as_input
 from ..scores.rules import Score, score_named, scores_by_outcome
 from ..statistics.intervals import Interval, alpha_of, checked_sampling
 from ..statistics.many_looks import PRIOR_CLUSTERS, PRIOR_ROWS, Spread, evidence
@@ -29,7 +29,7 @@ from ..tally.tags import refuse_as_earlier
 from .result import Comparison, Difference
 
 
-class SequentialComparison(ReadOnlyArrays, JsonResult):
+class SequentialComparison(ReadOnlyArrays, DrawnResult):
     """Which of two forecasters is better, after each row. Made by `compare_sequentially`; all fields are final.
 
     ``print`` it, ``.plot()`` it, ``.report()`` it, take it as ``.to_dict()``, ``.to_json()`` or ``.frame()``.
@@ -88,10 +88,6 @@ class SequentialComparison(ReadOnlyArrays, JsonResult):
         columns = ("difference", "low", "high", "e_first", "e_second")
         rows = {"rows": np.arange(1, self.n_rows + 1)}
         return frame_like_input(self, {**rows, **{name: getattr(self, name) for name in columns}})
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the mean difference and its limits over the rows, and where it was decided; returns the Axes."""
-        return picture(self, ax)
 
     def __repr__(self) -> str:
         """Name it in one line."""

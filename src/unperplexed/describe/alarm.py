@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._lib.formatting import capital, number_of, percent, short_name
 from ..calibration.diagnosis.kinds import KINDS
@@ -139,18 +139,11 @@ def after_text(a: Alarm, over: Over) -> str:
     return f"{since} there is no evidence of miscalibration {known}."
 
 
-class _Size(NamedTuple):
-    """A number in which an error shows, in words."""
+def _sizes(a: Alarm, point: ControlPoint) -> list[tuple[str, str, str, bool]]:
+    """Give the calibration intercept of some periods, and the calibration slope if the error shows in it.
 
-    name: str
-    text: str
-    ci: str
-    excluded: bool
-    """Whether the interval excludes the best value."""
-
-
-def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
-    """Give the calibration intercept of some periods, and the calibration slope if the error shows in it."""
+    Each has its name, value and interval as texts, and whether this excludes the best value.
+    """
     sizes = [(_INTERCEPT, point.bias, point.bias_interval, 0, _bias)] * (shown_in(a) != ["slope"])
     if isinstance(point, PitPoint):
         sizes = [("bias", *sizes[0][1:]), (_WIDTH, point.width, point.width_interval, 1, _two)]
@@ -160,7 +153,7 @@ def _sizes(a: Alarm, point: ControlPoint) -> list[_Size]:
     for name, value, limits, best, form in sizes:
         ci = between(*limits, form)
         excluded = bool(ci) and not limits.low <= best <= limits.high
-        found.append(_Size(name, "" if math.isnan(value) else form(value), ci, excluded))
+        found.append((name, "" if math.isnan(value) else form(value), ci, excluded))
     return found
 
 
@@ -169,7 +162,7 @@ def _remains(a: Alarm) -> str:
     if a.over is None or not a.over.after.rows:
         return ""
     words = {_INTERCEPT: "bias", "bias": "bias", _SLOPE: "error of the slope", _WIDTH: "error of the width"}
-    left = [words[each.name] for each in _sizes(a, a.over.after) if each.excluded]
+    left = [words[name] for name, *_, excluded in _sizes(a, a.over.after) if excluded]
     return f"a small {' and a small '.join(left)}" if left else ""
 
 
@@ -223,7 +216,7 @@ def change_text(a: Alarm, whose: str) -> str:
     numbers: dict[str, tuple[str, Callable[[Any], tuple[str, str]]]] = {
         "slope": (_SLOPE, _slope),
         "bias": ("mean prediction and observed frequency", _frequencies),
-        "loss": (f"log loss{' of all classes' if a.event else ''}", _loss),
+        "loss": (f"log loss{' of all classes' if a.event else ''}", lambda point: (number(point.log_loss), "")),
     }
     shown = [numbers[each] for each in shown_in(a)]
     if isinstance(a.since, PitPoint):
@@ -258,14 +251,11 @@ def _slope(point: ControlPoint) -> tuple[str, str]:
     return _two(point.slope), f"95% CI {ci}" if ci else ""
 
 
-def _loss(point: ControlPoint) -> tuple[str, str]:
-    return number(point.log_loss), ""
-
-
 def _trend(a: Alarm) -> str:
     """Say that an error grew or fell, if it did."""
     if a.halves is None:
-        return ""
+        first = from_first(a) and not a.further
+        return " No period came before, and no change of the error since then is shown." * first
     name, _, *values = _halves(a)
     one, two = map(_bias if name == _INTERCEPT else _two, values)
     return (
@@ -335,7 +325,7 @@ def _next_after(m: Monitored, told: Sequence[Alarm]) -> str:
     if not left:
         since = f": those since need no remedy for {'them' if many else 'it'}"
     else:
-        whose = f" of {_names([each for each, _ in left])}" if many else ""
+        whose = f" of {_names(m, [each for each, _ in left])}" if many else ""
         small = left[0][1] if len(left) == 1 else "a small error"
         since = f". In those since then{whose} {small} may remain: if it stays, recalibrate on them alone"
     return (
@@ -349,7 +339,7 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
     """Say what to do about errors of several groups that go on."""
 
     def each_of(some: Sequence[Alarm]) -> str:
-        return "each group" if len(some) == len(told) else f"{'each of ' * (len(some) > 1)}{_names(some)}"
+        return "each group" if len(some) == len(told) else f"{'each of ' * (len(some) > 1)}{_names(m, some)}"
 
     changed = [each for each in told if not from_first(each)]
     here = [each for each in told if not _gone(m, each)]
@@ -362,11 +352,11 @@ def _next_of_groups(m: Monitored, told: Sequence[Alarm]) -> str:
             " one remedy for all rows would not do."
         )
     if growing:
-        text.append(f"As errors grew, take only the latest forecasts of {_names(growing)}, and expect to repeat it.")
+        text.append(f"As errors grew, take only the latest forecasts of {_names(m, growing)}, and expect to repeat it.")
     if gone:
-        text.append(f"There are no more forecasts of {_names(gone)}: recalibrate only if they return.")
+        text.append(f"There are no more forecasts of {_names(m, gone)}: recalibrate only if they return.")
     return f"{' '.join(text)} Begin a new watch with the first period after the repair (--restart)."
 
 
-def _names(alarms: Sequence[Alarm]) -> str:
-    return names_text([name for each in alarms for name in each.groups])
+def _names(m: Monitored, alarms: Sequence[Alarm]) -> str:
+    return names_text(m, [name for each in alarms for name in each.groups])

@@ -19,12 +19,12 @@ from ..report.tables import estimates, how, noted
 from .comparison import costs
 from .comparison_tables import p_value_column, pair_name
 from .diagnosis import short_verdict
-from .distributions import settings, two_decimals
+from .distributions import settings, two_decimals, worth_text
 
 _FEW = 20
 """Fewer degrees of freedom get a warning."""
 
-_INTERVALS = " intervals"
+_DRAWS = "The fair CRPS takes members as draws. If some were recalibrated, compare by --metric plain_crps."
 
 _SHORT = 10
 """Pairs that a short form shows of each score."""
@@ -40,14 +40,18 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     tables = [scores_table(c), calibration_table(c)]
     differences = [differences_table(c, score) for score in c.scores]
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
-    said = settings(first, f"{number(degrees, 0)} degrees of freedom")
-    few = f"{number(degrees, 0)} degrees of freedom are few: intervals and p-values are approximate."
-    warnings = [*[few] * (degrees < _FEW), *c.notes]
+    said = settings(first, f"for differences {(worth := worth_text(degrees))}")
+    few = f"The differences are {worth}: intervals and p-values are approximate."
+    warnings = [
+        *[few] * (degrees < _FEW),
+        *[_DRAWS] * any(c.title(each).startswith("Fair") for each in c.scores),
+        *c.notes,
+    ]
     what = f"comparisons with {short_name(c.reference)}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
     return Document(
         title=naming.titled(
-            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {c.title(c.scores[0])}"
+            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {inside(c.title(c.scores[0]))}"
         ),
         facts=(": " if brief else " · ").join(filter(None, [naming.called, counted])),
         headline=headline,
@@ -76,7 +80,7 @@ def scores_table(c: DistributionComparison) -> Table:
     found = [*c.forecasters.values()]
     skill = [*c.skill.values()]
     return Table.of(
-        f"Each by itself: mean scores, smaller is better; skill by {c.title(c.scores[0])} against"
+        f"Each by itself: mean scores, smaller is better; skill by {inside(c.title(c.scores[0]))} against"
         f" {skill[0].reference}, 1 is"
         " perfect, 0 no better.",
         _names(c),
@@ -97,7 +101,7 @@ def calibration_table(c: DistributionComparison) -> Table:
         " best).",
         _names(c),
         *(
-            Column(f"held by {name.removesuffix(_INTERVALS)}", [_held(each, name) for each in found])
+            Column(f"held by {name.removesuffix(' intervals')}", [_held(each, name) for each in found])
             for _, name in usual
         ),
         Column("too low by", [two_decimals(each.bias.value) for each in found]),

@@ -69,7 +69,7 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
     sections = [] if brief else [*_sections(a, level, naming)]
     return Document(
         title=naming.titled(a.headline),
-        facts=(": " if brief else " · ").join(filter(None, [naming.called, facts(a)])),
+        facts=(": " if brief else " · ").join(filter(None, [naming.called, f"{a.n_rows:,} forecasts by {a.form}"])),
         headline=headline(a),
         lead=" ".join(filter(None, [*evidence(a, level), dependence_words(a.dependence)])),
         calm=not a.diagnosis.findings,
@@ -102,11 +102,6 @@ def headline(a: DistributionAssessment) -> str:
         if a.diagnosis.findings
         else joined(a.diagnosis.clauses)
     )
-
-
-def facts(a: DistributionAssessment) -> str:
-    """Count the forecasts and say what they are: "12,058 forecasts by 23 quantiles"."""
-    return f"{a.n_rows:,} forecasts by {a.form}"
 
 
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
@@ -201,6 +196,11 @@ def _metric(
 ) -> Metric:
     limits = between(*found.interval, form)
     return Metric(title, meaning, form(found.value), limits, reference=reference, better=better, best=best)
+
+
+def worth_text(degrees: float) -> str:
+    """Say how many independent rows tell as much, as tests count them."""
+    return f"worth {number(degrees + 1, 0)} independent rows ({number(degrees, 0)} degrees of freedom)"
 
 
 def settings(a: DistributionAssessment, carried: str = "") -> str:
@@ -299,6 +299,11 @@ def surprises_table(s: SurprisingForecasts) -> Table:
     return Table.of(
         f"The most surprising outcomes, by {distribution_score_named(s.score).title}; rows are counted from 0.",
         Column("row", [f"{row:,}" for row in s.row]),
+        *(
+            [Column(short_name(", ".join(s.beside)), [*map(", ".join, zip(*s.beside.values(), strict=True))])]
+            if s.beside
+            else []
+        ),
         Column("outcome", outcomes),
         Column("predicted median", medians),
         Column("80% interval", [f"{x} to {y}" for x, y in zip(low, high, strict=True)]),
@@ -386,7 +391,9 @@ def worst(b: DistributionBreakdown) -> str:
         least = p_value_text(min(each.adjusted_p_value for each in b.groups))
         alone = f"No group by itself is shown to be miscalibrated (smallest {least}, {adjusted})"
         few = "all rows together are. Groups of few clusters tell little: name smaller clusters (--clusters) if you can"
-        return f"{alone}; {few}." if b.whole.diagnosis.findings else f"{alone}."
+        costs = (each.assessment.cost_interval.low for each in b.groups if each.assessment.diagnosis.findings)
+        unlike = " Intervals of the cost are of one group each, without this adjustment." * any(x > 0 for x in costs)
+        return f"{alone}{f'; {few}' if b.whole.diagnosis.findings else ''}.{unlike}"
     a, name = found.assessment, f"{short_name(', '.join(b.by))} {short_name(key_text(found.key))}"
     near = sum(not each.assessment.cost_interval.high < a.cost_interval.low for each in b.groups) - 1  # itself
     limits = ci(confidence_interval(a.confidence), a.cost_interval)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._lib.formatting import capital, number_of, percent, short_name
+from .._lib.formatting import capital, number_of, percent
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.words import terms
 from ..monitoring.control import ControlPoint
@@ -41,7 +41,8 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         *([over_time.groups_table(m, results)] if m.groups else []),
     ]
     chart = None if brief else _evidence_chart(m)
-    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{_top_class(m)}"
+    top = "; mean prediction, calibration intercept and slope: of the most probable class" * (len(m.labels) > 2)
+    settings = f"clusters: {m.clusters}; confidence: {percent(m.confidence)}{top}"
     warnings = list(monitored_warnings(m))
     sections = []
     if not brief:
@@ -69,10 +70,6 @@ def monitored_document(m: Monitored, naming: Naming, *, brief: bool) -> Document
         more="" if not brief else "--report PAGE.html, or to_html() in Python: the control chart; --plot: the same",
         warnings=warnings,
     )
-
-
-def _top_class(m: Monitored) -> str:
-    return "; mean prediction, calibration intercept and slope: of the most probable class" if len(m.labels) > 2 else ""
 
 
 def _shown(m: Monitored) -> tuple[str, ...]:
@@ -165,13 +162,14 @@ def _actions(m: Monitored) -> Iterator[Action]:
     told = alarm.about(m)
     if len(told) > 1:
         for each in told[: over_time.MOST_GROUPS]:
-            [name] = (f"'{short_name(group)}'" for group in each.groups)
+            group = over_time.names_text(m, each.groups)
             after = "" if each.over is None else f" {alarm.after_text(each, each.over)}"
-            text = f"{name}: {alarm.when(m, each)} {alarm.change_text(each, whose='')}{after}"
-            yield Action(f"Group {name}", text, "Group")
+            text = f"{group}: {alarm.when(m, each)} {alarm.change_text(each, whose='')}{after}"
+            yield Action(capital(over_time.groups_text(m, each.groups)), text, "Group")
     else:
         yield Action("When", capital(alarm.when(m, a)), "When")
-        yield Action("What changed", alarm.change_text(a, "in the group, " if a.groups else ""), "Change")
+        size = alarm.change_text(a, "in the group, " if a.groups else "")
+        yield Action("What is wrong", size, "Size") if alarm.from_first(a) else Action("What changed", size, "Change")
     ended = [each for each in m.others if each.over is not None and each not in told]
     if ended:
         yield Action("Errors that are over", alarm.ended_text(m, ended), "Over")
@@ -216,7 +214,7 @@ def _table(m: Monitored, group: str, brief: bool) -> Table:
     chosen = _some(m, group, control) if brief else range(len(control))
     points = [control[k] for k in chosen]
     name, names = _names(m, control, points)
-    caption = "Over time" if group == WHOLE else f"Group '{short_name(group)}' over time"
+    caption = "Over time" if group == WHOLE else f"{capital(over_time.groups_text(m, [group]))} over time"
     if len(m.labels) > 2:
         caption += f", {TOP}"
     if any(getattr(each, "by", "") == "cells" for each in points):
@@ -343,7 +341,7 @@ def _panels(m: Monitored, group: str) -> list[Chart]:
     together = _together(m, control)
     each_of = f"; {together} periods a point" if together > 1 else ""
     marked = over_time.marks(*_own(m, group))
-    whose = "" if group == WHOLE else f", group '{short_name(group)}'"
+    whose = "" if group == WHOLE else f", {over_time.groups_text(m, [group])}"
     charts = []
     for title, better, name, ideal, limits in _CHARTS if m.labels else _CHARTS_OF_NUMBERS:
         values = np.array([getattr(each, name) for each in control])

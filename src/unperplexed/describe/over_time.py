@@ -6,6 +6,7 @@ Drift of the predictions alone, as a document, and its charts.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,6 +42,9 @@ _INCHES = (6.8, 2.5)
 
 
 Watched = Monitored | Drift
+
+_NUMBERS = re.compile(r"[-+.\d]+(, [-+.\d]+)*")
+"""Names of groups that are numbers."""
 
 
 def limit_text(m: Watched) -> str:
@@ -97,12 +101,15 @@ def groups_text(m: Watched, names: Sequence[str]) -> str:
         return ""
     if len(names) == len(m.groups) > 1:
         return f"all {len(names)} groups"
-    return f"group{'s' * (len(names) > 1)} {names_text(names)}"
+    named = names_text(m, names)
+    return f"group{'s' * (len(names) > 1)} {named}" if named.startswith("'") else named
 
 
-def names_text(names: Sequence[str]) -> str:
-    """Name the first of some groups, and say how many more there are."""
-    some = ", ".join(f"'{short_name(each)}'" for each in names[:MOST_GROUPS])
+def names_text(m: Watched, names: Sequence[str]) -> str:
+    """Name the first of some groups, and say how many more there are; a number says nothing without its column."""
+    by = short_name(", ".join(getattr(m, "by", ())))
+    bare = by and all(map(_NUMBERS.fullmatch, names))
+    some = ", ".join(f"{by} {each}" if bare else f"'{short_name(each)}'" for each in names[:MOST_GROUPS])
     return some + (f" and {len(names) - MOST_GROUPS} more" if len(names) > MOST_GROUPS else "")
 
 
@@ -111,7 +118,7 @@ def groups_table(m: Watched, results: Mapping[str, str]) -> Table:
     names = sorted(m.groups, key=lambda name: -m.groups[name])
     return Table.of(
         "Groups",
-        Column("group", short_names(names, LONGEST_NAME)),
+        Column(short_name(", ".join(getattr(m, "by", ()))) or "group", short_names(names, LONGEST_NAME)),
         Column("largest evidence", [evidence_text(m.groups[name]) for name in names]),
         Column("result", [results.get(name, "no alarm") for name in names], words=True),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from .._lib.formatting import number_of
 from ..calibration.dependence_search import dependence_words
@@ -18,27 +17,34 @@ from ..report.document import Block, Column, Document, Prose, Table
 from ..report.numbers import MINUS, share
 from ..report.result import Naming, document
 
-if TYPE_CHECKING:
-    from ..recalibration.distributions import DistributionMap
-
 
 @document.register(Recalibrator)
 def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Document:
     """Describe a fit; before one, the settings."""
     if not r.fitted:
         return Document("Recalibration", "", repr(r), "It is not fitted.")
-    if r.distributions is not None:
-        return _of_distributions(r, r.distributions)
-    state = r.state
-    facts = state.facts
-    sample = f"a random sample of {facts.sampled:,} of " if facts.sampled else ""
+    found = r.distributions
+    if found is not None:
+        facts = f"fitted to {found.n_rows:,} forecasts by {found.form}"
+        headline = concluded(found.identity, found.gain, "log score", f"Recalibrate: {found.words}")
+        gain = _NO_GAIN if found.gain is None else found.gain.of("Log score")
+        summary: list[Block] = [maps_table(found.candidates, "log score")]
+    else:
+        of, sampled = r.state.facts, r.state.facts.sampled
+        sample = f"a random sample of {sampled:,} of " if sampled else ""
+        facts = f"fitted to {sample}{of.n_rows:,} rows of {len(of.labels):,} classes"
+        zeros = "" if r.state.baseline is None else r.state.baseline.zeros_text()
+        headline, gain = conclusion(r.state), _NO_GAIN if r.gain_ is None else f"{zeros} {r.gain_}".lstrip()
+        summary = [maps_table(r.state.candidates, "log loss"), *_terms(r.state, of)]
+    others = f"{1 - (found or r.state).identity:.0%}"
+    changed = [_CHANGES.format(others)] * (r.leave_as_it_is and others != "0%")
     return Document(
         title="Recalibration",
-        facts=f"fitted to {sample}{facts.n_rows:,} rows of {len(facts.labels):,} classes",
-        headline=conclusion(state),
-        lead=". ".join([_gain_line(state), *_dependence(r), *_prior_shift(state)]),
-        calm=state.identity > 0.5 or (state.gain is not None and not state.gain.significant),
-        summary=[maps_table(state.candidates, "log loss"), *_terms(state, facts)],
+        facts=facts,
+        headline=headline,
+        lead=". ".join([*changed, gain, *_dependence(r), *([] if found else _prior_shift(r.state))]),
+        calm=r.leave_as_it_is or (r.gain_ is not None and not r.gain_.significant),
+        summary=summary,
     )
 
 
@@ -51,19 +57,7 @@ def _prior_shift(state: State) -> Iterator[str]:
         yield "Test this on new rows with outcomes: unperplexed assess NEW --apply MAP should find no error"
 
 
-def _of_distributions(r: Recalibrator, found: DistributionMap) -> Document:
-    """Describe a fit to predictive distributions."""
-    gain = found.gain
-    return Document(
-        title="Recalibration",
-        facts=f"fitted to {found.n_rows:,} forecasts by {found.form}",
-        headline=concluded(found.identity, gain, "log score", f"Recalibrate: {found.words}"),
-        lead=". ".join([_NO_GAIN if gain is None else gain.of("Log score"), *_dependence(r)]),
-        calm=found.identity > 0.5 or (gain is not None and not gain.significant),
-        summary=[maps_table(found.candidates, "log score")],
-    )
-
-
+_CHANGES = "The saved map changes them all the same, as other maps have {} of the weight"
 _NO_GAIN = f"No gain is estimated from fewer than {FEWEST_ROWS} rows or {FEWEST_CLUSTERS} clusters of dependent rows."
 
 
@@ -71,7 +65,8 @@ def maps_table(candidates: Sequence[Candidate], score: str) -> Table:
     """Return the maps that were tried, the heaviest first."""
     rows = sorted(candidates, key=lambda each: -each.weight)
     return Table.of(
-        f"Smaller held-out {score} is better.",
+        f"Smaller held-out {score} is better. Weights also fall with the number of parameters, and for any map but the"
+        f" identity: in few independent rows a map with the best {score} may weigh little.",
         Column("map", [each.name for each in rows]),
         Column("weight", [f"{each.weight:.3f}" for each in rows], meaning="Weight in the average; they sum to 1."),
         Column(
@@ -109,15 +104,6 @@ def _dependence(r: Recalibrator | GroupRecalibrator) -> Iterator[str]:
     """Say which rows err alike though nobody declared it."""
     if r.dependence_ is not None:
         yield from filter(None, [dependence_words(r.dependence_, "calibration")])
-
-
-def _gain_line(state: State) -> str:
-    if state.gain is None and state.facts.n_rows >= FEWEST_ROWS:
-        return f"No gain is estimated from fewer than {FEWEST_CLUSTERS} clusters of dependent rows."
-    if state.gain is None:
-        return f"No gain is estimated from fewer than {FEWEST_ROWS} rows (n = {state.facts.n_rows})."
-    zeros = "" if state.baseline is None else state.baseline.zeros_text()
-    return f"{zeros} {state.gain}".lstrip()
 
 
 @document.register(GroupRecalibrator)

@@ -28,6 +28,7 @@ from ..report.result import Naming, document, drawn_as
 from ..report.tables import aside, ci, estimates, how
 from ..scores.distributions.rules import distribution_score_named
 from ..scores.rules import LOG_LOSS, rule_at_floor
+from .distributions import worth_text
 from .tally import ROWS_CHANGED, counted, notes_by_name
 
 MOST_DRAWN = 30
@@ -93,14 +94,15 @@ def skill_document(s: Skill, naming: Naming, *, brief: bool) -> Document:
 def score_skill_document(s: ScoreSkill, naming: Naming, *, brief: bool) -> Document:
     """Describe the skill of predictive distributions."""
     title, limits = distribution_score_named(s.score).title, ci(confidence_interval(s.confidence), s.value.interval)
+    known = ["1 is perfect, 0 no better.", *s.notes]
     scores = f"{title} {amount(s.forecast_score)} / {amount(s.reference_score)} of {s.reference}"
     return Document(
         title=naming.titled(s.verdict),
         facts=naming.facts(f"{s.n_rows:,} forecasts"),
         headline=s.verdict,
-        lead=f"Skill {number(s.value.value)}{aside(limits)}: 1 − {scores}. 1 is perfect, 0 no better.",
+        lead=f"Skill {number(s.value.value)}{aside(limits)}: 1 − {scores}. {' '.join(known)}",
         calm=not s.p_value < 1 - s.confidence,
-        settings=f"{number(s.degrees, 0)} degrees of freedom; confidence {s.confidence:g}",
+        settings=f"{worth_text(s.degrees)}; confidence {s.confidence:g}",
     )
 
 

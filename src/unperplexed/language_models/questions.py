@@ -482,10 +482,6 @@ class QuestionComparison(JsonResult):
             parts.append(f"no evidence that {first} and {second} differ in {listed(undecided, 'or')}")
         return "; ".join(parts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        return {"verdict": self.verdict, **plain_values(self)}
-
     def frame(self) -> Any:
         """Give a polars DataFrame with one row for each metric.
 

@@ -24,7 +24,7 @@ from ..recalibration.recalibrator import Recalibrator
 from ..recalibration.state import conclusion
 from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
-from ..statistics.intervals import Dependence, Interval, Metric, UncertainMean, checked_sampling, uncertain_mean
+from ..statistics.intervals import Dependence, Interval, Metric, checked_sampling, uncertain_mean
 from .clustered_ratios import Mean, PairedMetric, columns_of, mean_of, paired_metric
 from .graded import GradedAnswers, decided, grader_agreement
 from .items import Remarks

@@ -124,6 +124,8 @@ class Monitored(Watched):
     """All periods together, of predictive distributions: the figures of `assess`, as a `PitPoint`."""
     earliest: int = 0
     """After about how many periods even a gross error raises an alarm, where periods of distributions are the units."""
+    by: tuple[str, ...] = field(default=(), compare=False)
+    """Columns of the groups, as far as they are known: a history does not keep them."""
     dependence: DependenceSearch = OF_A_TALLY
     """Whether rows that nobody declared dependent err alike: what was looked at, and what was found."""
     version: str = __version__

@@ -126,7 +126,7 @@ def monitor(
         declined = clusters is None or (isinstance(clusters, str) and clusters == "none")
         search = DependenceSearch(reason=DECLINED if declined else DECLARED)
         counted = history_of_distributions(y_true, y_prob, time, by, reading)
-        return watch(counted, confidence, restart, require, "none" if declined else "period", search)
+        return watch(counted, confidence, restart, require, "none" if declined else "period", search, by)
     said, rows = _read_clusters(reading)
     options, clusters, columns = undeclared_of(rows)
     options |= {} if clusters is AUTO else {"clusters": clusters}
@@ -136,7 +136,7 @@ def monitor(
         groups = {"time": time} if by is None else {"time": time, **columns_of(by)}
         dependence = read_rows(y_true, y_prob, rows, groups).dependence
     history = history_of(y_true, y_prob, time, by, options)
-    return watch(history, confidence, restart, require, said, dependence)
+    return watch(history, confidence, restart, require, said, dependence, by)
 
 
 def watch(
@@ -146,6 +146,7 @@ def watch(
     require: str | Sequence[str],
     said: str | None,
     dependence: DependenceSearch,
+    by: Any = None,
 ) -> Monitored:
     """Watch periods that were counted, with what is said of the dependence of their rows, or was found."""
     watched = watched_periods(history, confidence, restart)
@@ -191,6 +192,7 @@ def watch(
         phases=whole.phases,
         whole=None if watched.labels else point_of(names, first, limits=not shared),
         earliest=fewest_periods(limit + math.log(shares), phases) if shared and not watched.labels else 0,
+        by=() if by is None else tuple(columns_of(by)),
         dependence=dependence,
     )
 

@@ -1,4 +1,4 @@
-"""Skill of predictive distributions: how much better they score than climatology, or than other forecasts."""
+"""Skill of predictive distributions: how much better they score than climatology, persistence, others."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
-from ..calibration.distribution_rows import DistributionRows, RowMeans, read_distributions
+from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.partitions import Quantiles
 from ..forecasts.distributions.predictive import Predictive
-from ..forecasts.group_keys import columns_of, row_keys
+from ..forecasts.group_keys import RowKeys, columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult
 from ..scores.distributions.climatology import climatology_crps, climatology_quantiles
-from ..scores.distributions.rules import DistributionScore, crps_rows, distribution_score_named, scores_that_apply
+from ..scores.distributions.rules import DistributionScore, distribution_score_named, scores_that_apply
 from ..statistics.intervals import UNKNOWN, Interval, Metric, checked_sampling
 
-CLIMATOLOGY = "climatology"
-"""The distribution of the other outcomes, as a forecast of each."""
+REFERENCES = CLIMATOLOGY, PERSISTENCE = "climatology", "persistence"
+"""The other outcomes as a forecast of each; the last outcome of its series that was known when it was issued."""
 
 
 class DistributionSettings(NamedTuple):
@@ -39,7 +39,7 @@ class DistributionSettings(NamedTuple):
 
 
 class Against(NamedTuple):
-    """What forecasts are compared with: its name, and its score of each row."""
+    """What forecasts are compared with: its name, and its score of each row, NaN where it has no forecast."""
 
     name: str
     scores: Floats
@@ -59,9 +59,18 @@ class ScoreSkill(JsonResult):
     p_value: float
     """Probability of a difference from the reference at least as large if the expected one is 0 (two-sided)."""
     n_rows: int
+    """Rows that are compared: those of which the reference has a forecast."""
     degrees: float
     """Degrees of freedom: how many independent rows, clusters or windows tell of the difference, less 1."""
     confidence: float
+    left_out: int = 0
+    """Rows without an earlier outcome of their series, of which persistence has no forecast."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many rows were left out."""
+        of = f"{self.left_out:,} of {self.n_rows + self.left_out:,} forecasts, whose series has no earlier outcome"
+        return (f"Skill against {self.reference} leaves out {of}.",) * bool(self.left_out)
 
     @property
     def verdict(self) -> str:
@@ -70,10 +79,6 @@ class ScoreSkill(JsonResult):
         if not self.p_value < 1 - self.confidence:
             return f"No evidence that the forecasts differ from {self.reference} by {title} ({p})"
         return f"{'Better' if self.value.value > 0 else 'Worse'} than {self.reference} by {title} ({p})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        return {"verdict": self.verdict, **super().to_dict()}
 
 
 def skill_of_distributions(y_true: Any, forecast: Any, settings: DistributionSettings) -> ScoreSkill:
@@ -86,38 +91,77 @@ def skill_of_distributions(y_true: Any, forecast: Any, settings: DistributionSet
     if not rules:
         raise InputError(f"forecasts: {forecast.form} have no scores. Give Quantiles, Samples or Distribution.")
     against, values = reference_scores(rows, rules[0], settings.reference), rules[0].rows(rows.y, rows.forecast)
-    return skill_against(rows.means, rules[0].name, values, against, settings.confidence)
+    return skill_against(rows, rules[0].name, values, against, settings.confidence)
 
 
 def reference_scores(rows: DistributionRows, score: DistributionScore, reference: Any) -> Against:
-    """Score climatology, that of the rows with the same values of some columns, or other forecasts of the same rows."""
+    """Score climatology or persistence, within the rows with the same values of some columns, or other forecasts."""
     if isinstance(reference, Predictive):
         return Against("the reference", score.rows(rows.y, reference.subset(rows.kept)))
-    if isinstance(reference, Mapping) and set(reference) == {CLIMATOLOGY}:
-        columns = {name: np.asarray(each)[rows.kept] for name, each in columns_of(reference[CLIMATOLOGY]).items()}
-        keys, scores = row_keys(columns, rows.y.size), np.empty(rows.y.size)
-        for key, some in keys.groups():
-            if len(some) < 2:
-                raise InputError(f"reference: one row alone has {key}; a climatology takes two. Name fewer columns.")
-            scores[some] = _climatology(rows.y[some], rows.forecast)
-        return Against(f"climatology by {', '.join(columns)}", scores)
-    if reference not in (None, CLIMATOLOGY):
-        known = f"{CLIMATOLOGY!r} or forecasts of the same rows; the name of another forecaster is for compare"
-        raise InputError(f"reference: {reference!r} is none. Take {known}.")
-    return Against(CLIMATOLOGY, _climatology(rows.y, rows.forecast))
+    asked = (
+        reference if isinstance(reference, Mapping) else {str(CLIMATOLOGY if reference is None else reference): None}
+    )
+    name, given = next(iter(asked.items()), ("", None))
+    if name not in REFERENCES or len(asked) > 1:
+        known = f"{' or '.join(REFERENCES)}, or forecasts of the same rows; names of forecasters are for compare"
+        raise InputError(f"reference: {name!r} is none. Take {known}.")
+    of = rows.forecast if isinstance(rows.forecast, Quantiles) else None
+    if score.name == "log_score" or (of is None and score.name not in _CRPS):
+        raise InputError(f"metrics: {score.name} of {name} is not known by {rows.forecast.form}. Take crps.")
+    columns = {} if given is None else {key: np.asarray(each)[rows.kept] for key, each in columns_of(given).items()}
+    keys = row_keys(columns, rows.y.size) if columns else RowKeys((), [()], np.zeros(rows.y.size, dtype=np.int64))
+    if name == PERSISTENCE:
+        return Against(name, _persistence(rows, score, keys))
+    scores = np.empty(rows.y.size)
+    for key, some in keys.groups():
+        if len(some) < 2:
+            fewer = f"Name fewer columns, of a time a part, such as {keys.names[0]}:hour or {keys.names[0]}:month."
+            raise InputError(f"reference: one row alone has {key}; a climatology takes two. {fewer}")
+        y = rows.y[some]
+        scores[some] = climatology_crps(y) if of is None else score.rows(y, of.at(climatology_quantiles(y, of.levels)))
+    return Against(f"{name} by {', '.join(columns)}" if columns else name, scores)
 
 
-def _climatology(y: Floats, forecast: Predictive) -> Floats:
-    """Score the other rows' outcomes as a forecast of each row, at the levels of quantiles."""
-    if not isinstance(forecast, Quantiles):
-        return climatology_crps(y)
-    return crps_rows(y, Quantiles(forecast.levels, climatology_quantiles(y, forecast.levels)))
+_CRPS = ("crps", "plain_crps", "ranked_probability_score")
+"""Scores that are the expected distance of a number from the outcome, if this number is predicted for certain."""
 
 
-def skill_against(means: RowMeans, score: str, values: Floats, against: Against, confidence: float) -> ScoreSkill:
-    """Compare the mean of a score with that of a reference."""
-    ratio = means.ratio(values, against.scores)
+def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKeys) -> Floats:
+    """Score the last outcome of each series that was known when a forecast was issued; NaN where there is none.
+
+    As in `Windows`, outcomes of the time of issue are known, unless some forecasts are about it.
+    """
+    if rows.windows is None:
+        how = "issued and target_date (--reading issued=COLUMN target-date=COLUMN)"
+        raise InputError(f"reference: persistence takes the times of each row, {how}.")
+    (issued, target), last = rows.windows.numbers(), np.full(rows.y.size, np.nan)
+    for key, some in series.groups():
+        times, first, place = np.unique(target[some], return_index=True, return_inverse=True)
+        y = rows.y[some]
+        if (wrong := y != y[first][place]).any():
+            whose, when = f" of {listed(key)}" if key else "", rows.windows.target[some[int(np.argmax(wrong))]]
+            remedy = "Name the columns that tell series apart, such as persistence:location."
+            raise InputError(f"reference: two outcomes{whose} at {when} differ. {remedy}")
+        before = np.searchsorted(times, issued[some], side="right")
+        last[some] = np.where(before > 0, y[first][before - 1], np.nan)
+    there = np.flatnonzero(~np.isnan(last))
+    if there.size < FEWEST:
+        raise InputError("reference: hardly any row has an earlier outcome of its series, which is what persists.")
+    y, known, of = rows.y[there], last[there], rows.forecast
+    last[there] = np.abs(y - known)
+    if isinstance(of, Quantiles):
+        last[there] = score.rows(y, of.at(known[:, None].repeat(len(of.levels), 1)))
+    return last
+
+
+def skill_against(rows: DistributionRows, score: str, own: Floats, against: Against, confidence: float) -> ScoreSkill:
+    """Compare the mean of a score with that of a reference, in the rows of which this has a forecast."""
+    known = np.flatnonzero(~np.isnan(against.scores))
+    if left_out := own.size - known.size:
+        own, rows = own[known], rows.only(known)
+    ratio = rows.means.ratio(own, against.scores[known])
     ends = ratio.interval(confidence)
     interval = UNKNOWN if math.isnan(ends.low) else Interval(1 - ends.high, 1 - ends.low)
-    known = Metric(1 - ratio.ratio, math.nan, interval), ratio.top.mean, ratio.p_value
-    return ScoreSkill(score, against.name, ratio.bottom.mean, *known, values.size, ratio.apart.degrees, confidence)
+    found = Metric(1 - ratio.ratio, math.nan, interval), ratio.top.mean, ratio.p_value
+    degrees = ratio.apart.degrees
+    return ScoreSkill(score, against.name, ratio.bottom.mean, *found, known.size, degrees, confidence, left_out)

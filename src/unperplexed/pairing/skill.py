@@ -83,8 +83,9 @@ def skill(
     forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
         Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`. Or `Quantiles`,
         `Samples` or `Distribution` of a number: then the skill is of the CRPS (WIS of quantiles), or the first of
-        ``metrics``; the reference is the climatology of the outcomes, ``{"climatology": months}`` within groups, or
-        other forecasts of the same rows; ``confidence`` and the reading of `assess` are the other options.
+        ``metrics``; the reference is the climatology of the outcomes, ``{"climatology": months}`` within groups,
+        ``{"persistence": stations}``, the last outcome of each series up to ``issued``, or other forecasts of the same
+        rows; ``confidence`` and the reading of `assess` are the other options.
     reference : "base-rate", str, mapping or array_like of shape (n,) or (n, C), default "base-rate"
         A constant forecast of the observed frequencies in all rows, the name of one of the forecasters, probabilities
         for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with the same values

@@ -8,7 +8,6 @@ from typing import Any
 
 from .._lib.errors import check_choice
 from .._lib.formatting import confidence_interval, number_of, p_value_text, short_name
-from .._lib.serialize import plain_values
 from .._lib.typing import ByValue
 from .._version import __version__
 from ..calibration.dependence_search import OF_A_TALLY, DependenceSearch
@@ -107,10 +106,6 @@ class Skill(JsonResult):
                 ),
             ]
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python values, under the attributes' names."""
-        return {"verdict": self.verdict, **plain_values(self)}
 
     def frame(self) -> Any:
         """Give a data frame with one row for each group, forecaster and rule, all rows first: pandas for pandas input.

@@ -134,12 +134,11 @@ class DistributionMap(Weighed, Frozen):
     def words(self) -> str:
         """What the heaviest map does: "shift up by 0.58 spreads and widen 1.29 times, averaged with other maps"."""
         given = self.parameters
-        known = {name: given[name] for name in _DONE if name in given}
-        done = [_DONE[name](value) for name, value in known.items()]
+        done = [said(given[name]) for name, said in _DONE.items() if abs(given.get(name, 0)) >= _SHOWN]
         done += ["follow the predicted level and spread"] if "follow" in given else []
         done += ["bend the tails"] if "tail" in given else []
         others = ["averaged with other maps"] if len(self.average.maps) > 1 else []
-        return ", ".join([listed(done) if done else _UNNAMED[self.heaviest], *others])
+        return ", ".join([listed(done) if done else _UNNAMED.get(self.heaviest, "change little"), *others])
 
     def transform(self, forecast: Predictive) -> Predictive:
         """Return mended forecasts, in the form in which they came."""
@@ -229,6 +228,8 @@ _DONE: Mapping[str, Callable[[float], str]] = {
     "bias": lambda a: f"shift {'up' if a > 0 else 'down'} by {abs(a):.2f} spreads",
     "spread": lambda c: f"widen {np.exp(c):.2f} times" if c > 0 else f"narrow to {np.exp(c):.2f} of the width",
 }
+_SHOWN = 0.005
+"""Least parameter that two decimals show."""
 _UNNAMED = {IDENTITY: "change nothing", BERNSTEIN: "reshape by a mixture of beta distributions"}
 """What maps do to predictive distributions."""
 

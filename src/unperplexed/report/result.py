@@ -243,8 +243,8 @@ class JsonResult(ByValue, Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python values, under the attributes' names."""
-        plain: dict[str, Any] = plain_values(self)
-        return plain
+        said = {"verdict": self.verdict} if hasattr(self, "verdict") else {}
+        return {**said, **plain_values(self)}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Give `to_dict` as JSON, with the ``schema`` of its names.
@@ -259,6 +259,24 @@ class JsonResult(ByValue, Result):
         if not isinstance(indent, int | None):
             raise InputError(f"indent: {indent!r} is no number. To write a file: Path(...).write_text(x.to_json()).")
         return result_json(self.to_dict(), indent)
+
+
+class DrawnResult(JsonResult):
+    """A result that has a picture."""
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw its picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        return picture(self, ax)
 
 
 _P = ParamSpec("_P")

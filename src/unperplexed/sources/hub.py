@@ -66,7 +66,7 @@ def hub_lines(of: OpenFiles) -> Lines:
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
     notes = [
-        (n, f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}.")
+        f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}."
         for each, n in others.items()
     ]
     lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
@@ -179,13 +179,13 @@ def with_outcomes(rows: Rows, of: OpenFiles) -> tuple[Rows, PredictiveSelection]
         known = known[known.frame[_VERSION].arg_sort(descending=True).to_numpy()]
         last = _first(known.frame, keys)
         earlier, known = int(np.count_nonzero(~last)), known[last]
-        note = (earlier, f"{number_of(earlier, 'outcome')} of an earlier {_VERSION} left out: the last one counts.")
+        note = f"{number_of(earlier, 'outcome')} of an earlier {_VERSION} left out: the last one counts."
         rows = replace(rows, notes=[*rows.notes, *[note] * bool(earlier)])
     by = " and ".join(keys.values())
     remedy = "Leave one of them out, or match by more columns (--on)."
     known.refuse(~_first(known.frame, keys), f"a second outcome of the same {by}", remedy)
     y, lost = _looked_up(rows.frame, known.frame, keys, known.numbers[truth])
-    rows = replace(rows, notes=[*rows.notes, *((len(y), f"{name}: {_LOST_ZEROS}") for name in lost)])
+    rows = replace(rows, notes=[*rows.notes, *(f"{name}: {_LOST_ZEROS}" for name in lost)])
     with named(file):
         if unknown := int(np.count_nonzero(y < 0)) if rows.labels else 0:
             raise InputError(f"{number_of(unknown, 'outcome')} of forecasts are none of {listed(rows.labels)}.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from .._lib.formatting import number_of
 from .._lib.typing import AnyFloats, Floats
 from ..forecasts.distributions.partitions import Quantiles, Samples
@@ -19,7 +19,7 @@ from ..forecasts.distributions.predictive import Predictive
 from .columns import Plan
 from .file_reading import FileReading, named
 from .hub import hub_lines
-from .predictive import ahead, long_lines
+from .predictive import ahead, long_lines, models_of
 from .predictive_columns import PredictiveSelection, Wide, form_of
 from .predictive_rows import LineRows, Lines, missing, opened
 from .readers import Batch, Wanted
@@ -38,6 +38,7 @@ def write_mended(
     mend: Mend,
     say: Callable[[str], None] = lambda _: None,
     named_as: str = "*",
+    fitted_to: Sequence[str] = (),
 ) -> tuple[int, int]:
     """Write a file of forecasts with mended ones; those in which a number is missing stay as they are.
 
@@ -57,6 +58,8 @@ def write_mended(
         Called with each sentence that says what was read off names.
     named_as : str, default "*"
         Names of the new columns, with * for that of the old one; the same ones replace these.
+    fitted_to : sequence of str, default ()
+        Forecasters of the fit, if they are known; others are said.
 
     Returns
     -------
@@ -86,6 +89,8 @@ def write_mended(
     else:
         lines = hub_lines(of) if form is None else long_lines(of, form)
         table, columns, found = lines.table, [lines.form.value], _of_lines(lines, mend)[:, None]
+    if fitted_to and (unlike := [each for each in models_of(table.frame) if each not in fitted_to]):
+        say(f"the map was fitted to {listed(fitted_to)}, and these are forecasts of {listed(unlike)}: fit one to them")
     early = np.flatnonzero(~ahead(table.frame, selection))
     found[early] = np.nan
     if early.size:

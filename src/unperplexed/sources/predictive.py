@@ -27,7 +27,7 @@ from .files import openers
 from .hub import hub_files, hub_lines, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
 from .predictive_columns import MODEL, Long, PredictiveSelection, Wide, form_of
-from .predictive_rows import Lines, Note, OpenFiles, Rows, complete, drops, of_columns, of_lines, opened
+from .predictive_rows import Lines, OpenFiles, Rows, complete, drops, of_columns, of_lines, opened
 from .readers import Wanted
 from .readers.formats import found_files
 from .row_filter import key_column
@@ -51,7 +51,7 @@ class ReadDistributions(Frozen, eq=False):
     """The time that each is about."""
     clusters: Ints | None = None
     """Number of each row's cluster, if columns of clusters were named."""
-    notes: Sequence[Note] = ()
+    notes: Sequence[str] = ()
     """What was left out, and what was not assessed."""
 
     def only(self, rows: Ints) -> ReadDistributions:
@@ -175,7 +175,7 @@ def _counted(
     for read, lost in _batches(OpenFiles(parts, selection, reading, said.append)):
         left_out += lost
         if read is not None:
-            said += [sentence for _, sentence in read.notes] + [_DEPENDENT] * (read.issued is not None)
+            said += [*read.notes] + [_DEPENDENT] * (read.issued is not None)
             one = Tally.of(read.y, read.forecast, metrics=metrics, sample_weight=read.weight, censored=read.censored)
             tallies = [Tally.merged([*tallies, one])]
     if not tallies:
@@ -283,11 +283,16 @@ def ahead(frame: pl.DataFrame, selection: PredictiveSelection) -> Bools:
     return found if found.any() else ~found
 
 
-def several(frame: pl.DataFrame) -> list[Note]:
+def several(frame: pl.DataFrame) -> list[str]:
     """Say so where forecasts that are assessed together are of several forecasters."""
+    n, name = len(models_of(frame)), next((name for name in MODEL if name in frame.columns), None)
+    return [f"{n} forecasters are assessed together; --by {name} tells them apart."] if n > 1 else []
+
+
+def models_of(frame: pl.DataFrame) -> list[str]:
+    """Name the forecasters of the rows, where a column does."""
     name = next((name for name in MODEL if name in frame.columns), None)
-    n = 0 if name is None else frame[name].n_unique()
-    return [(n, f"{n} forecasters are assessed together; --by {name} tells them apart.")] if n > 1 else []
+    return [] if name is None else frame[name].cast(pl.String).unique(maintain_order=True).to_list()
 
 
 def _made(text: str, frame: pl.DataFrame) -> pl.Series:

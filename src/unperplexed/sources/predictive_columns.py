@@ -122,10 +122,9 @@ def _quantiles(words: list[str], file: Source) -> Wide | Long:
 
 def _levels(word: str, text: str, columns: int) -> list[float]:
     """Read the levels of columns: one for each, those of the columns of one array, or of a central interval."""
-    try:
-        found = [float(each) for each in text.split(",")]
-    except ValueError:
-        raise _refused("quantiles", word, "the level before = is no number") from None
+    found = [*map(_number, text.split(","))]
+    if any(map(math.isnan, found)):
+        raise _refused("quantiles", word, "the level before = is no number")
     if not all(0 < level < 1 for level in found):
         raise _refused("quantiles", word, "levels lie between 0 and 1, such as 0.9")
     if len(found) == 1 and columns == 2:  # a central interval
@@ -139,10 +138,9 @@ def _levels_of(word: str, stars: list[str]) -> list[float]:
     """Read levels off what * stands for in names: all of them between 0 and 1, or per cent."""
     if re.search(r"[0-9.][*?]|[*?][0-9]", word):
         raise _refused("quantiles", word, "the level is all that * stands for; put digits beside it into it")
-    try:
-        found = [float(star) for star in stars]
-    except ValueError:
-        raise _refused("quantiles", word, f"{listed(stars, 5)} are no levels; name them, 0.1=COLUMN") from None
+    found = [*map(_number, stars)]
+    if any(map(math.isnan, found)):
+        raise _refused("quantiles", word, f"{listed(stars, 5)} are no levels; name them, 0.1=COLUMN")
     if all(0 < level < 1 for level in found):
         return found
     if all(0 < level < 100 and not re.match(r"0\d\d", star) for level, star in zip(found, stars, strict=True)):

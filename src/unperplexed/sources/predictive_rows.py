@@ -22,9 +22,6 @@ from .tables import Table, read_table
 
 _TOLD_APART = "Remove it, or name columns that tell forecasts apart (--on)."
 
-Note = tuple[int, str]
-"""How many rows something was seen in, and a sentence that says so."""
-
 Make = Callable[[AnyFloats, Floats], Predictive]
 """Makes forecasts of a matrix, and of their outcomes where these tell which cell was hit."""
 
@@ -36,7 +33,7 @@ class Rows(Table, eq=False):
     """One row for each forecast, on the way from files to forecasts; numbers are outcomes, weights and limits."""
 
     make: Make
-    notes: Sequence[Note] = ()
+    notes: Sequence[str] = ()
     labels: Sequence[str] = ()
     """Categories, the lowest first, whose numbers the outcomes are; empty of other forecasts."""
 
@@ -48,7 +45,7 @@ class Rows(Table, eq=False):
         said = f"{number_of(out, 'forecast')} of {len(kept):,} left out: {reason}"
         if out == len(kept):
             raise InputError(f"{said}. None is left.")
-        return replace(self[kept], notes=[*self.notes, (out, f"{said}.")])
+        return replace(self[kept], notes=[*self.notes, f"{said}."])
 
 
 def _samples(values: AnyFloats, _: Floats) -> Predictive:
@@ -73,7 +70,7 @@ class Lines(Frozen, eq=False):
     """Categories of ordered classes, the lowest first."""
     others: Mapping[str, int] = field(default_factory=dict)
     """How many lines there are of each other output type."""
-    notes: Sequence[Note] = ()
+    notes: Sequence[str] = ()
 
 
 class OpenFiles(Frozen):
@@ -156,7 +153,7 @@ def of_lines(lines: Lines, reading: FileReading) -> Rows:
     for name, wrong in {} if drops(reading) else gone.items():
         table.refuse(wrong & ~blank, f"column {name!r} has nothing", "--invalid drop leaves such forecasts out.")
     counts = {"without a forecast": blank, f"without {place}": place_missing & ~blank}
-    notes = [(n, f"{number_of(n, 'line')} {what} left out.") for what, x in counts.items() if (n := int(x.sum()))]
+    notes = [f"{number_of(n, 'line')} {what} left out." for what, x in counts.items() if (n := int(x.sum()))]
     if place_missing.all():
         raise InputError(f"{table.names[0]}: no line has a forecast.")
     rows = _by_forecast(replace(lines, table=table[~place_missing] if place_missing.any() else table))

@@ -117,17 +117,15 @@ _CODES = (-99, -999, -9999)
 """Numbers that mark missing values in many files."""
 
 
-def questions(values: AnyFloats, what: str) -> list[tuple[int, str]]:
-    """Ask whether numbers that are far below all others mark missing values; give the count of rows with each."""
+def questions(values: AnyFloats, what: str) -> list[str]:
+    """Ask whether numbers that are far below all others mark missing values."""
     if not (values <= max(_CODES)).any():
         return []
     others = values[~np.isin(values, _CODES) & np.isfinite(values)]
     far = 2 * others.min() - others.max() if others.size else 0.0
     found = ((code, np.flatnonzero(by_block(values, partial(np.equal, code)))) for code in _CODES if code < far)
     ask = "far below all others. Does it mark missing values? If so, leave such rows out (--na {} --invalid drop)."
-    return [
-        (rows.size, f"{what}: {code} in {rows_text(rows)}, {ask.format(code)}") for code, rows in found if rows.size
-    ]
+    return [f"{what}: {code} in {rows_text(rows)}, {ask.format(code)}" for code, rows in found if rows.size]
 
 
 def closed(values: Any) -> Any:

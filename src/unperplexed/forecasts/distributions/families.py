@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,31 +32,11 @@ class Parametric:
     def __init__(self, family: Family, parameters: tuple[Floats, ...]) -> None:
         """Take the parameters of the functions, each of shape (n,)."""
         self._family, self.parameters, self.discrete = family, parameters, family.discrete
+        self.cdf, self.sf, self.ppf, self.logpdf = (partial(_values, function, parameters) for function in family[:4])
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.parameters[0])
-
-    def cdf(self, x: Floats) -> Floats:
-        """Return the probability up to x."""
-        return self._of(self._family.cdf, x)
-
-    def sf(self, x: Floats) -> Floats:
-        """Return the probability of more than x."""
-        return self._of(self._family.sf, x)
-
-    def ppf(self, q: Floats) -> Floats:
-        """Return quantiles."""
-        return self._of(self._family.ppf, q)
-
-    def logpdf(self, x: Floats) -> Floats:
-        """Return the log density, of counts the log probability."""
-        return self._of(self._family.logpdf, x)
-
-    def _of(self, function: Callable[..., Floats], at: Floats) -> Floats:
-        """Return values of a function; of what no double holds they are infinite, or 0."""
-        with np.errstate(over="ignore"):
-            return np.asarray(function(at, *self.parameters))
 
     def subset(self, rows: Any) -> Parametric:
         """Return some of the rows."""
@@ -64,6 +45,12 @@ class Parametric:
     def having(self, *parameters: Floats) -> Parametric:
         """Return distributions of the family with other parameters."""
         return Parametric(self._family, parameters)
+
+
+def _values(function: Callable[..., Floats], parameters: tuple[Floats, ...], at: Floats) -> Floats:
+    """Return values of a function; of what no double holds they are infinite, or 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(function(at, *parameters))
 
 
 def _located(cdf: Any, ppf: Any, logpdf: Any) -> dict[str, Any]:
@@ -85,7 +72,7 @@ def _normal_logpdf(z: Floats) -> Floats:
     return np.asarray(-z * z / 2 - np.log(2 * np.pi) / 2)
 
 
-def _by_coupling(normal: Any, heavy: Any, compact: Any) -> Any:
+def by_coupling(normal: Any, heavy: Any, compact: Any) -> Any:
     """Choose by the coupling: 0 is normal, above Student's t of 1/coupling degrees, below a beta on (-1, 1)."""
 
     def choose(x: Floats, coupling: Floats) -> Floats:
@@ -98,17 +85,17 @@ def _by_coupling(normal: Any, heavy: Any, compact: Any) -> Any:
 
 
 _COUPLED = _located(
-    _by_coupling(
+    by_coupling(
         special.ndtr,
         lambda z, df: special.stdtr(df, z),
         lambda z, a, width: special.betainc(a, a, np.clip((1 + z * width) / 2, 0, 1)),
     ),
-    _by_coupling(
+    by_coupling(
         special.ndtri,
         lambda q, df: special.stdtrit(df, q),
         lambda q, a, width: (2 * special.betaincinv(a, a, q) - 1) / width,
     ),
-    _by_coupling(
+    by_coupling(
         _normal_logpdf,
         _t_logpdf,
         lambda z, a, width: (

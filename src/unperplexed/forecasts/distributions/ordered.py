@@ -20,7 +20,7 @@ from ..outcomes import LabelSettings, class_set, label_list, read_outcomes
 from ..reading import Invalid
 from .arrays import BLOCK, matrix, refuse_rows
 from .pit_rows import PitRows, log_positive
-from .predictive import Information, Limits, Note, Predictive
+from .predictive import Information, Limits, Predictive
 
 _FEWEST_CLASSES = 3
 """Two classes are one event."""
@@ -110,10 +110,10 @@ class Ordered(Predictive):
         return ~np.isnan(self.probabilities[:, 0])
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was seen in the forecasts."""
         missing = int(np.count_nonzero(~self.complete))
-        return ((missing, f"{number_of(missing, 'forecast')} that are no distribution: left out."),) * bool(missing)
+        return (f"{number_of(missing, 'forecast')} that are no distribution: left out.",) * bool(missing)
 
     def outcomes(self, y: Any, *, missing: bool = False) -> Floats:
         """Read and check the outcomes of the forecasts, labels or one-hot rows, as numbers of classes from 0."""

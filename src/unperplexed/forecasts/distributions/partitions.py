@@ -19,7 +19,7 @@ from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...statistics.normal_scores import information_between, information_of
 from .arrays import BLOCK, by_block, matrix, questions, refuse_far, refuse_rows
 from .pit_rows import PitRows
-from .predictive import Information, Limits, Note, Predictive
+from .predictive import Information, Limits, Predictive
 
 _TOLD = 10
 """Changes of value down a column, so that others are not equal by chance."""
@@ -58,7 +58,7 @@ class Partition(Predictive):
         raise NotImplementedError
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was seen in the forecasts, and what it asks."""
         return (*super().notes, *questions(self.numbers, "forecasts"))
 
@@ -148,28 +148,28 @@ class Samples(Partition):
         return number_of(self.members.shape[1], "member")
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was seen in the forecasts."""
         return (*self._alike(), *super().notes)
 
-    def _alike(self) -> Iterator[Note]:
+    def _alike(self) -> Iterator[str]:
         """Name members that are copies of others, or their mean, which no draws are."""
-        n, some = len(self), self.members[:BLOCK]
+        some = self.members[:BLOCK]
         varied = np.count_nonzero(np.diff(np.sort(some, axis=0), axis=0), axis=0) >= _TOLD
         first: dict[float, int] = {}
         for at in np.flatnonzero(varied).tolist():
             other = first.setdefault(float(some[:, at].sum()), at)
             if other != at and np.array_equal(self.members[:, other], self.members[:, at]):
                 what = f"{self._name(other)} and {self._name(at)} are equal in all rows"
-                yield n, f"members: {what}. Leave one of them out."
+                yield f"members: {what}. Leave one of them out."
         away = np.median(np.abs(some - np.median(some, axis=1, keepdims=True)), axis=0)
         for at in np.flatnonzero(varied & (away > _UNLIKE * np.median(away))).tolist():
             where = f"{self._name(at)} lies more than {_UNLIKE:.0f} times as far from the median of its row as most"
-            yield n, f"members: {where}. Leave it out if it is no member."
+            yield f"members: {where}. Leave it out if it is no member."
         near = _ROUNDED * float(some.std(axis=1, dtype=np.float64).mean())
         for at in np.flatnonzero(varied & self._is_mean(some, slice(None), near)).tolist():
             if some.shape[1] > 2 and self._is_mean(self.members, slice(at, at + 1), near)[0]:
-                yield n, f"members: {self._name(at)} is the mean of the others. Leave it out, since it is no draw."
+                yield f"members: {self._name(at)} is the mean of the others. Leave it out, since it is no draw."
 
     @staticmethod
     def _is_mean(members: AnyFloats, columns: slice, near: float) -> Bools:
@@ -273,7 +273,7 @@ class Quantiles(Partition):
         return ~by_block(self.values, np.isnan)
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was seen in the forecasts."""
         missing = int(np.count_nonzero(~self.complete))
         tied = int(np.count_nonzero(by_block(self.values, lambda rows: rows[:, 1:] == rows[:, :-1])))
@@ -283,7 +283,7 @@ class Quantiles(Partition):
             (len(self) if len(self.levels) < _FEW_LEVELS else 0, f"{self.form} say little about skew and tails."),
             (tied if tied > _MANY_TIES * len(self) else 0, f"{number_of(tied, 'forecast')} with equal quantiles."),
         )
-        return tuple(note for note in each if note[0]) + super().notes
+        return tuple(said for n, said in each if n) + super().notes
 
     def subset(self, rows: Bools | Ints | slice) -> Quantiles:
         """Return some of the forecasts."""

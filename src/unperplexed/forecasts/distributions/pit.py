@@ -12,7 +12,7 @@ from ..._lib.formatting import number_of
 from ..._lib.typing import Bools, Floats
 from ...statistics.normal_scores import cell_moments, normal_scores
 from .arrays import refuse_rows, vector
-from .predictive import Information, Limits, Note, Predictive
+from .predictive import Information, Limits, Predictive
 
 
 class PIT(Predictive):
@@ -65,11 +65,11 @@ class PIT(Predictive):
         return "PIT values" if (self.low == self.high).all() else "PIT intervals"
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What was seen in the forecasts."""
         wide = int(np.count_nonzero(self.low < self.high))
         said = f"the cells of {number_of(wide, 'forecast')} are known by the outcomes alone: information estimated."
-        return ((wide, said),) if wide else ()
+        return (said,) * bool(wide)
 
     def quantile(self, shares: Any) -> Floats:
         """Refuse: PIT values do not tell the forecasts."""

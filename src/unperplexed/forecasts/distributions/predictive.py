@@ -21,9 +21,6 @@ from .pit_rows import PitRows
 NORMAL_QUARTILES = 1.349
 """Distance between the quartiles of a normal distribution, in standard deviations."""
 
-Note = tuple[int, str]
-"""How many forecasts something was seen in, and a sentence that says it."""
-
 Limits = tuple[Floats, Floats]
 """Normal scores of what is censored below and above; -inf and inf where nothing is."""
 
@@ -73,11 +70,11 @@ class Predictive:
         raise NotImplementedError
 
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
-        """What was seen in the forecasts: how many have it, and a sentence that says so."""
+    def notes(self) -> tuple[str, ...]:
+        """What was seen in the forecasts, in sentences."""
         flat = int(np.count_nonzero(self.spread() == 0))
         said = f"{number_of(flat, 'forecast')} of spread 0: taken as the smallest of the others."
-        return ((flat, said),) if 0 < flat < len(self) else ()
+        return (said,) * (0 < flat < len(self))
 
     @property
     def edges(self) -> Floats | None:

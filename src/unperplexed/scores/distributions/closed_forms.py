@@ -10,14 +10,16 @@ The continuous ranked probability score (CRPS) of any distributions, over all nu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from ..._lib.typing import Floats
 from ...forecasts.distributions.distribution import Distribution
+from ...forecasts.distributions.families import by_coupling
 
 _SHARES = (0.001, 0.1, 0.5, 0.9, 0.999)
 """Quantiles between which is integrated, so that no piece is much wider than what happens in it."""
@@ -171,26 +173,18 @@ def _t_draws(df: Floats) -> Floats:
     return np.asarray(2 * np.sqrt(df) / (df - 1) * _beta_of_half(df - 0.5) / _beta_of_half(df / 2) ** 2)
 
 
-def _bounded(z: Floats, size: Floats) -> Floats:
-    """Take the coupled Gaussian of coupling -size: a symmetric beta distribution."""
-    a, share = (1 + size) / (2 * size), (1 + z * np.sqrt(size)) / 2
-    inside = np.maximum(1 - size * z * z, 0) ** a / (a * _beta_of_half(a))
-    return np.asarray(z * (2 * special.betainc(a, a, np.clip(share, 0, 1)) - 1) + inside / np.sqrt(size))
+def _bounded(z: Floats, a: Floats, width: Floats) -> Floats:
+    """Take the coupled Gaussian of coupling -width^2: a symmetric beta distribution."""
+    share = np.clip((1 + z * width) / 2, 0, 1)
+    inside = np.maximum(1 - (z * width) ** 2, 0) ** a / (a * _beta_of_half(a))
+    return np.asarray(z * (2 * special.betainc(a, a, share) - 1) + inside / width)
 
 
-def _bounded_draws(size: Floats) -> Floats:
-    a = (1 + size) / (2 * size)
-    return np.asarray(_beta_of_half(2 * a) / (a * _beta_of_half(a) ** 2 * np.sqrt(size)))
+def _bounded_draws(_: Any, a: Floats, width: Floats) -> Floats:
+    return np.asarray(_beta_of_half(2 * a) / (a * _beta_of_half(a) ** 2 * width))
 
 
-def _coupled(z: Floats, coupling: Floats) -> Floats:
-    size = np.abs(coupling)
-    return np.where(coupling > 0, _t(z, 1 / size), np.where(coupling < 0, _bounded(z, size), _normal(z)))
-
-
-def _coupled_draws(coupling: Floats) -> Floats:
-    size = np.abs(coupling)
-    return np.where(coupling > 0, _t_draws(1 / size), np.where(coupling < 0, _bounded_draws(size), _normal_draws()))
+_coupled_draws = by_coupling(lambda _: _normal_draws(), lambda _, df: _t_draws(df), _bounded_draws)
 
 
 def _lognormal(y: Floats, at: Floats, scale: Floats) -> Floats:
@@ -199,18 +193,10 @@ def _lognormal(y: Floats, at: Floats, scale: Floats) -> Floats:
     return np.asarray((y - mean) * (2 * below - 1) + 2 * mean * (below - special.ndtr(z - scale)))
 
 
-def _lognormal_draws(at: Floats, scale: Floats) -> Floats:
-    return np.asarray(np.exp(at + scale * scale / 2) * special.erf(scale / 2))
-
-
 def _gamma(y: Floats, shape: Floats, scale: Floats) -> Floats:
     mean, z = shape * scale, np.maximum(y, 0) / scale
     below = special.gammainc(shape, z)
     return np.asarray((y - mean) * (2 * below - 1) + 2 * mean * (below - special.gammainc(shape + 1, z)))
-
-
-def _gamma_draws(shape: Floats, scale: Floats) -> Floats:
-    return np.asarray(scale / _beta_of_half(shape))
 
 
 def _poisson(y: Floats, mean: Floats) -> Floats:
@@ -218,10 +204,6 @@ def _poisson(y: Floats, mean: Floats) -> Floats:
     up_to, before = special.pdtr(k, mean), np.where(k > 0, special.pdtr(np.maximum(k - 1, 0), mean), 0)
     up_to, before = np.where(y < 0, 0, up_to), np.where(y < 0, 0, before)
     return np.asarray((y - mean) * (2 * up_to - 1) + 2 * mean * (up_to - before))
-
-
-def _poisson_draws(mean: Floats) -> Floats:
-    return np.asarray(mean * (special.ive(0, 2 * mean) + special.ive(1, 2 * mean)))
 
 
 def _negative_binomial(y: Floats, size: Floats, p: Floats) -> Floats:
@@ -251,10 +233,10 @@ def _negative_binomial_draws(size: Floats, p: Floats) -> Floats:
 FAMILIES: Mapping[str, Distances] = {
     "normal": _located(_normal, _normal_draws),
     "t": _located(_t, _t_draws),
-    "lognormal": Distances(_lognormal, _lognormal_draws),
-    "gamma": Distances(_gamma, _gamma_draws),
-    "poisson": Distances(_poisson, _poisson_draws),
+    "lognormal": Distances(_lognormal, lambda at, scale: np.exp(at + scale * scale / 2) * special.erf(scale / 2)),
+    "gamma": Distances(_gamma, lambda shape, scale: scale / _beta_of_half(shape)),
+    "poisson": Distances(_poisson, lambda mean: mean * (special.ive(0, 2 * mean) + special.ive(1, 2 * mean))),
     "negative-binomial": Distances(_negative_binomial, _negative_binomial_draws),
-    "coupled-gaussian": _located(_coupled, _coupled_draws),
+    "coupled-gaussian": _located(by_coupling(_normal, _t, _bounded), partial(_coupled_draws, np.zeros(1))),
 }
 """Families by name."""

@@ -25,8 +25,9 @@ def _distributions(e: OfDistributions) -> Said:
     seen, expected = (f"{round(x):,}" for x in e.beyond)
     which = f"{seen} outcomes beyond the 1% and 99% points, about {expected} expected"
     which *= (e.beyond[0] - e.beyond[1]) * e.value > 0  # beside a spread it may be the other way round
-    name = f"extremes {'more' if e.value > 0 else 'less'} frequent than predicted"
-    return Clause(name, instead=name.replace("extremes", "extremes are"), detail=which, term="tail-too-short"), CURVED
+    often, term = ("more", "tail-too-short") if e.value > 0 else ("less", "tail-too-long")
+    name = f"extremes {often} frequent than predicted"
+    return Clause(name, instead=name.replace("extremes", "extremes are"), detail=which, term=term), CURVED
 
 
 KIND = Kind(
