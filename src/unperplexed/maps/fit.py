@@ -35,7 +35,8 @@ _FARTHEST = 1e6
 _ROUNDING = 1e-9
 """Share of a log-likelihood by which it may fall in a step: sums of rows in single precision are known no better."""
 _FEW = 10
-"""Coefficients whose information costs hardly more than the gradient, so that it is taken at the maximum as well."""
+"""Coefficients whose information costs hardly more than the gradient: it is taken for each step up to near the maximum,
+and there as well."""
 _KEPT = 10
 """So many steps tell how the likelihood bends where the information is kept."""
 _NEAR = 1.0
@@ -72,7 +73,7 @@ class Likelihood(Protocol):
         """Return the Fisher information."""
 
     def within(self, theta: Floats) -> Floats:
-        """Return the coefficients moved to where they may be."""
+        """Return the coefficients moved to where they may be: a lapse to minus infinity where none improves the fit."""
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the coefficients with a lapse to start from; None where a lapse does not help."""
@@ -219,16 +220,18 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
         step = np.minimum(np.maximum(step, -_FARTHEST), _FARTHEST)
-        expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
+        expected, now, size = 0.5 * float(step @ pull), value - _penalty(precision, x), 1.0
         while size > _SHORTEST:
             new = within(x + size * step)
             found, slope = ascent(new)
-            gained = found - 0.5 * float(precision @ new**2) - now
+            gained = found - _penalty(precision, new) - now
             if gained >= -_ROUNDING * abs(now):
                 break
             size /= 4
         else:
             break
+        if not np.isfinite(new).all():
+            return _climbed(of, prior, full(new), known)
         seen = [*seen, _Step(new - x, gradient - slope)][-_KEPT:]
         x, value, gradient = new, found, slope
         still = precisions.estimated(x, factored)
@@ -240,11 +243,17 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
             break
         came_near = expected < _NEAR and not near
         near = near or came_near
-        if surprising or (came_near and number):  # a start that is near has the information that is asked for
+        cheap = x.size <= _FEW and not near
+        if surprising or cheap or (came_near and number):  # a start that is near has the information asked for
             information, factored, seen = of.information(full(x))[square], None, []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
-    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), precision, of, whole)
+    return Fit(of.places, full(x), value, _penalty(precisions.each, x), precision, of, whole)
+
+
+def _penalty(precision: Floats, x: Floats) -> float:
+    """Return what a prior takes off, in nats; nothing for no lapse."""
+    return 0.5 * float(precision @ np.where(np.isfinite(x), x, 0.0) ** 2)
 
 
 def _look_ahead(precisions: _Precisions, information: Floats, x: Floats, gradient: Floats) -> None:
