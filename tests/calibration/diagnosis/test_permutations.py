@@ -307,6 +307,7 @@ def test_the_printed_command_names_the_columns_rightly(exchanged, capsys, read, 
         assert after["scores"][0]["log_loss"] == pytest.approx(loss)
 
 
+@pytest.mark.slow
 def test_the_line_of_python_names_the_columns_rightly(exchanged):
     p, y = exchanged
     y_true, y_prob = np.array(["cat", "dog", "fox"])[y], pl.read_csv("named.csv")[["p_cat", "p_dog", "p_fox"]]
