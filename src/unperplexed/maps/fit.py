@@ -129,7 +129,7 @@ class Fit(Frozen, eq=False):
         found[at] = np.linalg.inv(definite(self.information[at] + np.diag(self.precision[free])))
         return found
 
-    @property
+    @cached_property
     def separated(self) -> bool:
         """Whether ever larger coefficients predict the outcomes ever better, so that the prior alone bounds some.
 
@@ -253,7 +253,8 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
 
 def _penalty(precision: Floats, x: Floats) -> float:
     """Return what a prior takes off, in nats; nothing for no lapse."""
-    return 0.5 * float(precision @ np.where(np.isfinite(x), x, 0.0) ** 2)
+    size = x if np.isfinite(x).all() else np.where(np.isfinite(x), x, 0.0)
+    return 0.5 * float(precision @ size**2)
 
 
 def _look_ahead(precisions: _Precisions, information: Floats, x: Floats, gradient: Floats) -> None:

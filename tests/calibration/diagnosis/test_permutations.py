@@ -179,9 +179,9 @@ def designs(rng, classes, n):
     [
         (3, 300, 8),
         (10, 500, 4),
-        pytest.param(3, 300, 400, marks=pytest.mark.slow),
-        pytest.param(10, 500, 200, marks=pytest.mark.slow),
-        pytest.param(100, 2000, 10, marks=pytest.mark.slow),
+        pytest.param(3, 300, 150, marks=pytest.mark.slow),
+        pytest.param(10, 500, 80, marks=pytest.mark.slow),
+        pytest.param(100, 2000, 5, marks=pytest.mark.slow),
         pytest.param(1000, 3000, 1, marks=pytest.mark.slow),
     ],
 )
