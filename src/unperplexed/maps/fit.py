@@ -220,11 +220,11 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         held = (pull != 0) & (within(x + pull) == x)
         step = _beside(held, pull, information, precision) if held.any() else _unbent(pull, seen, precision, factored)
         step = np.minimum(np.maximum(step, -_FARTHEST), _FARTHEST)
-        expected, now, size = 0.5 * float(step @ pull), value - _penalty(precision, x), 1.0
+        expected, now, size = 0.5 * float(step @ pull), value - 0.5 * float(precision @ x**2), 1.0
         while size > _SHORTEST:
             new = within(x + size * step)
             found, slope = ascent(new)
-            gained = found - _penalty(precision, new) - now
+            gained = found - 0.5 * float(precision @ np.where(np.isfinite(new), new, 0.0) ** 2) - now
             if gained >= -_ROUNDING * abs(now):
                 break
             size /= 4
@@ -248,13 +248,7 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
             information, factored, seen = of.information(full(x))[square], None, []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each
-    return Fit(of.places, full(x), value, _penalty(precisions.each, x), precision, of, whole)
-
-
-def _penalty(precision: Floats, x: Floats) -> float:
-    """Return what a prior takes off, in nats; nothing for no lapse."""
-    size = x if np.isfinite(x).all() else np.where(np.isfinite(x), x, 0.0)
-    return 0.5 * float(precision @ size**2)
+    return Fit(of.places, full(x), value, 0.5 * float(precisions.each @ x**2), precision, of, whole)
 
 
 def _look_ahead(precisions: _Precisions, information: Floats, x: Floats, gradient: Floats) -> None:
