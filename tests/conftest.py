@@ -114,12 +114,12 @@ def equal_rows_are_fitted_once():
 
 @pytest.fixture(scope="module")
 def few_samples():
-    """Intervals are made of 40 samples each in a module: for laws of what is read, paired and shown."""
+    """Intervals are made of 20 samples each in a module: for laws of what is read, paired and shown."""
     checked = assessment_settings.checked_sampling
 
     def few(*settings):
         sampling = checked(*settings)
-        return replace(sampling, resamples=min(sampling.resamples, 40))
+        return replace(sampling, resamples=min(sampling.resamples, 20))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assessment_settings, "checked_sampling", few)

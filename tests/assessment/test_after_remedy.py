@@ -48,6 +48,7 @@ def test_after_the_identity_all_metrics_are_those_of_the_forecasts(made, weighte
     check_equal(after_remedy(found, 0.01 / (2 if two else 4), "floor", two=two), y, p, {"rel": 1e-7}, **reading)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [binary, classes])
 def test_after_a_remedy_metrics_are_those_of_fresh_rows_and_of_the_gain(made):
     y, p = made(4000)
@@ -70,6 +71,7 @@ def test_clusters_of_one_row_and_a_tally_give_the_metrics_of_the_rows():
         assert value == pytest.approx(getattr(of_rows, name), abs=0.02)
 
 
+@pytest.mark.slow
 def test_text_json_and_page_have_the_column():
     y, p = binary(3000)
     assessment = assess(y, p, resamples=0)

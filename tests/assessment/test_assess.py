@@ -253,6 +253,7 @@ def test_it_can_be_pickled_and_copied(result):
         assert again.to_json() == result.to_json()
 
 
+@pytest.mark.slow
 def test_a_copy_keeps_the_verdict_of_the_rows_it_leaves_behind(rng):
     """Also of an assessment that nobody has asked for its verdict before."""
     y, p = softmax_forecasts(rng, 1000, 3, temperature=1.5)
@@ -285,6 +286,7 @@ def test_the_verdict_does_not_depend_on_settings(rng, classes, settings):
     assert assess(y, p, **settings).diagnosis == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("temperature", "word"), [(1.6, "Overconfident"), (0.6, "Underconfident")])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_text_and_card_begin_with_the_verdict_its_cost_and_its_remedy(rng, temperature, word, classes):
@@ -366,6 +368,7 @@ def test_frames(result):
         result.frame("everything")
 
 
+@pytest.mark.slow
 def test_narrow_intervals_have_four_decimals():
     """Three would say that the truth is known to 0.001."""
     rows = 500_000
@@ -419,6 +422,7 @@ def test_the_card_of_groups_escapes_their_names():
     assert escape(HOSTILE) in card
 
 
+@pytest.mark.slow
 def test_notebook_card_escapes_what_it_shows(result):
     card = dataclasses.replace(result, estimator="<script>alert(1)</script>")._repr_html_()
     assert "<script" not in card

@@ -138,6 +138,7 @@ def test_small_is_fewer_than_a_hundred_of_either_kind(hits, misses, small):
         assert result.groups[0].small == (small and copies == 1)
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_and_the_scale_of_weights_do_not_matter(rows, rng):
     y, p, group = rows
     result = assess_by(y, p, by=group, shrink=True, resamples=0)

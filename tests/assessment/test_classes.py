@@ -213,6 +213,7 @@ def test_merged_is_whole(rng, exact_limit):
     assert by == ["sums", "rows" if exact_limit == EXACT_LIMIT else "sums"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact_limit", [0, 100, 1 << 16])
 @pytest.mark.parametrize("temperature", [1, 2])
 def test_merged_is_whole_for_two_classes_and_their_verdict(rng, exact_limit, temperature):
@@ -403,6 +404,7 @@ def test_what_does_not_depend_on_the_view(rng):
     assert each.prediction_accuracy == all_.prediction_accuracy
 
 
+@pytest.mark.slow
 def test_frames_and_json(result):
     classes, predicted, bins = (result.frame(name) for name in ("classes", "predicted", "bins"))
     assert classes.columns == [f.name for f in fields(result.classes)]

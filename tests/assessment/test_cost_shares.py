@@ -50,6 +50,7 @@ def test_json_and_frame_have_the_shares(result):
     assert frame["adjusted_p_value"].to_list() == [result.cost_shares[g.key].adjusted_p_value for g in result.groups]
 
 
+@pytest.mark.slow
 def test_where_all_groups_are_alike_all_rows_are_to_be_recalibrated(rng):
     y, p, by = forecasts(rng, [*"abc"], 400, [*"abc"])
     found = assess_by(y, p, by=by)

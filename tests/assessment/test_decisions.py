@@ -52,6 +52,7 @@ def test_costs_a_row_are_those_of_the_rows(rng):
     assert found.cost_none.value == pytest.approx(4 * y.mean())
 
 
+@pytest.mark.slow
 def test_of_calibrated_forecasts_no_threshold_is_cheaper(rng):
     y, p = calibrated(rng, 100_000)
     found = decide(y, p, cost_fp=1, cost_fn=3, recalibrated=None)
@@ -130,6 +131,7 @@ def test_miscalibration_costs_what_decisions_by_the_true_probabilities_save(rng)
     assert "No evidence that recalibration would lower it" in own.verdict
 
 
+@pytest.mark.slow
 def test_lines_recalibrate_and_decide(rng):
     y, p = calibrated(rng, 1100)
     costs = {"cost_fp": 1, "cost_fn": 3}
@@ -303,6 +305,7 @@ def test_many_different_probabilities_are_recalibrated_in_the_cells_of_a_tally(r
     np.testing.assert_allclose(np.bincount(dealt.fold, dealt.lots.weight), 15, atol=3)  # near the ends of cells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
 @pytest.mark.parametrize("grid", [False, True], ids=["distinct", "few values"])
 def test_recalibrated_costs_are_those_of_the_held_out_rows_of_the_recalibrator(rng, grid, clustered):

@@ -141,6 +141,7 @@ def test_rows_that_carry_the_evidence_are_listed_by_number():
     )
 
 
+@pytest.mark.slow
 def test_rows_of_several_classes_that_a_tally_only_counted_are_not_listed(three):
     y, p = three
     p[:3], y[:3] = [1 - 2e-9, 1e-9, 1e-9], [1, 2, 1]
@@ -221,6 +222,7 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
     )
 
 
+@pytest.mark.slow
 def test_every_interval_has_the_level_that_its_label_says(rng):
     s = rng.normal(0, 2, 1200)
     a = assess(rng.random(1200) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s)), confidence=0.9, resamples=0)

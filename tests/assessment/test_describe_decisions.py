@@ -31,6 +31,7 @@ def words(html):
     return " ".join(unescape(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", html, flags=re.DOTALL)).split())
 
 
+@pytest.mark.slow
 def test_text_card_and_page_say_what_the_document_says(results):
     for describe, result in results.items():
         document = describe(result, Naming(), brief=True)

@@ -18,6 +18,7 @@ def forecasts(rng, n, wider):
     return level + wider * rng.normal(size=n), up.Quantiles(LEVELS, level[:, None] + ndtri(LEVELS))
 
 
+@pytest.mark.slow
 def test_a_remedy_is_that_of_a_fit_and_nears_the_best_score(rng):
     y, forecast = forecasts(rng, 2000, 1.6)
     found = up.assess(y, forecast, clusters=None)
@@ -38,6 +39,7 @@ def test_a_remedy_is_that_of_a_fit_and_nears_the_best_score(rng):
     assert "recalibrated = Recalibrator().fit" in found.to_html()
 
 
+@pytest.mark.slow
 def test_there_is_none_without_findings_of_few_rows_or_of_groups(rng):
     y, forecast = forecasts(rng, 500, 1.0)
     assert up.assess(y, forecast, clusters=None).remedy is None
@@ -58,6 +60,7 @@ def test_pit_values_have_a_gain_but_no_score(rng):
     assert "log score" in str(found)
 
 
+@pytest.mark.slow
 def test_of_members_the_same_score_is_told_before_and_after(rng):
     level = rng.normal(20, 4, 300)
     members = level[:, None] + rng.normal(size=(300, 10))

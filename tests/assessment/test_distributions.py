@@ -159,6 +159,7 @@ def test_the_density_ratio_is_that_to_the_true_climatology(form):
     assert found.standard_error == pytest.approx(found.value * each.std() / np.sqrt(4000), rel=0.1)
 
 
+@pytest.mark.slow
 def test_forecasts_that_say_no_more_than_climatology_have_a_density_ratio_of_1():
     rng = np.random.default_rng(4)
     y, known = rng.normal(size=2000), np.zeros(2000)
@@ -180,6 +181,7 @@ def test_a_density_ratio_is_the_calibrated_one_times_the_divergence_probability(
     assert narrow.density_ratio.value == pytest.approx(known.density_ratio.value * exact, rel=0.02)
 
 
+@pytest.mark.slow
 def test_density_ratios_of_groups_and_of_outcomes_that_were_impossible():
     y, centre, spread = sharp(400)
     by = up.assess_by(y, FORMS["distribution"](centre, spread), by={"part": np.arange(400) % 3})
@@ -339,6 +341,7 @@ def test_pit_values_have_no_scores():
     assert "CRPS" not in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_widths_and_surprises_are_drawn_where_they_are_known(form):
     y, centre, spread = forecasts(low=0.5)
@@ -370,6 +373,7 @@ def test_a_result_is_shown_in_every_way(form, tmp_path):
     assert found.plot().get_xlabel() == "Where the outcome was in the forecast distribution"
 
 
+@pytest.mark.slow
 def test_the_command_line_gives_the_same(tmp_path, capsys):
     from unperplexed.cli import main
 
@@ -411,6 +415,7 @@ def test_groups_are_assessed_by_themselves(tmp_path):
         up.assess_by(np.tile(y, 2), up.Samples(np.tile([1, 2, 3], (1200, 1))), by=np.arange(1200) // 2)
 
 
+@pytest.mark.slow
 def test_groups_are_sorted_the_worst_first():
     y, centre, spread = forecasts(n=240)
     part = np.array(["bias", "cost", "width"])[np.arange(240) % 3]
@@ -429,6 +434,7 @@ def test_groups_are_sorted_the_worst_first():
         up.assess_by([0, 1, 1, 0], [0.3, 0.6, 0.7, 0.4], by=[0, 0, 1, 1], sort="width")
 
 
+@pytest.mark.slow
 def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     y, centre, spread = forecasts(240)
     forecast = up.Distribution("normal", mean=centre, sd=spread)
@@ -448,6 +454,7 @@ def test_calibrated_groups_have_no_worst_one_and_a_single_group_no_line():
     assert worst(impossible).startswith("Worst by cost: part 1, certain and wrong. Another may be worse")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_bias_is_told_in_the_unit_of_the_outcomes_too(form):
     y, centre, spread = forecasts(90, low=-0.8)  # too few for a remedy, which takes time

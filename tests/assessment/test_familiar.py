@@ -231,6 +231,7 @@ def test_an_error_smaller_than_chance_makes_it_is_within_its_interval():
     assert found.ece.interval.high >= found.ece.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "error"), [(100, 0.05), (1000, 0.03)])
 def test_the_interval_of_a_constant_forecast_covers_an_error_that_chance_hides(n, error):
     """The observed error may be small by chance, and says little of the true one then: 0 of 100 rows is no 0 to 0."""

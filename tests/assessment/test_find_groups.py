@@ -33,6 +33,7 @@ def rules(y, s, **columns):
     return [group.rule for group in Search(read).found(SearchedRows.of(s, np.asarray(y, float))).groups]
 
 
+@pytest.mark.slow
 def test_a_group_of_two_conditions_is_named_with_its_effect_and_gain():
     y, p, table, inside = planted(10_000)
     found = up.find_groups(y, p, among=table)
@@ -64,6 +65,7 @@ def test_none_is_named_where_all_rows_are_biased_alike():
     assert found.gain is None
 
 
+@pytest.mark.slow
 def test_false_alarms_are_rare():
     """Of 60 calibrated samples at most 7 have a group: more come with a probability below .02 at a true rate of 5%."""
     alarms = 0
@@ -87,6 +89,7 @@ def test_equal_forecasts_and_one_column_give_no_more_false_alarms():
     assert alarms <= 11
 
 
+@pytest.mark.slow
 def test_missing_values_of_text_durations_and_leaks_by_absence(rng):
     y = (rng.random(600) < 0.3) * 1
     wait = np.where(y == 1, np.timedelta64(5, "s"), np.timedelta64(9, "m")) + rng.integers(0, 99, 600).astype("m8[s]")
@@ -107,6 +110,7 @@ def test_a_slope_is_found_as_confidence():
     assert item.effect_interval[0] < -0.7 < item.effect_interval[1]
 
 
+@pytest.mark.slow
 def test_clusters_with_one_outcome_are_no_groups():
     rng = np.random.default_rng(3)
     patient = np.repeat(np.arange(80), 20)
@@ -136,6 +140,7 @@ def test_equal_weights_change_nothing_and_weights_count():
     )
 
 
+@pytest.mark.slow
 def test_known_variances_hold_with_weights():
     """Over samples of outcomes, scores against the fitted curve have the variances that are known beforehand."""
     rng = np.random.default_rng(5)
@@ -151,6 +156,7 @@ def test_known_variances_hold_with_weights():
     np.testing.assert_allclose(np.mean(squares, axis=0), 1, atol=0.12)
 
 
+@pytest.mark.slow
 def test_each_class_is_searched_and_of_many_the_most_probable_one():
     rng = np.random.default_rng(6)
     n = 3000
@@ -167,6 +173,7 @@ def test_each_class_is_searched_and_of_many_the_most_probable_one():
     assert all(item.label is None for item in top.items)
 
 
+@pytest.mark.slow
 def test_dates_and_missing_values_are_conditions():
     rng = np.random.default_rng(7)
     n = 4000
@@ -198,6 +205,7 @@ SAID = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_columns_that_tell_too_little_or_too_much_are_remarked_on(name):
     y, p, table, _ = planted(500, seed=8, effect=0)
@@ -253,6 +261,7 @@ def test_unusual_rows_and_columns_are_searched():
     assert (none.rules_searched, none.p_value) == (0, 1.0)
 
 
+@pytest.mark.slow
 def test_pairs_of_columns_that_are_looked_at_closely_hold_the_clearest_rules(monkeypatch):
     """Of 28 pairs ten have their moments taken anew beside named groups, and in a part of the rows: as if all had."""
     rng, n = np.random.default_rng(11), 3000
@@ -291,6 +300,7 @@ def drawn():
     return y, p, up.find_groups(y, p, among=table, clusters=None)
 
 
+@pytest.mark.slow
 def test_residuals_add_up_to_the_rows_and_box_the_costliest_group(drawn):
     y, _, found = drawn
     [item], table_of = found.items, found.residuals

@@ -77,6 +77,7 @@ def test_figures_of_all_groups_at_once_are_those_of_each(kind, rng):
     same_as_each_alone([(some(rows), by[rows]) for rows in parts], alone)
 
 
+@pytest.mark.slow
 def test_rows_that_are_in_several_groups_count_in_each(rng):
     y, p, by = rng.integers(0, 2, 50), rng.uniform(size=50), rng.integers(0, 4, 300)
     p[3] = np.nan
@@ -122,6 +123,7 @@ def test_rows_wait_or_are_counted_and_the_tallies_are_the_same(rng, monkeypatch)
         assert dict(found) == expected
 
 
+@pytest.mark.slow
 def test_copies_and_unpickled_groups_are_not_assessed_and_say_the_same(rng, monkeypatch):
     p, by = rng.uniform(size=900), np.arange(900) % 3
     y = rng.uniform(size=900) < np.where(by == 1, p**3, p)
@@ -166,6 +168,7 @@ def many():
     return assess_by((rng.uniform(size=p.size) < p).astype(int), p, by=np.arange(p.size) % 20_000, clusters=None)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_groups_are_answered_without_a_diagnosis_of_each(many):
     assert len(many) == 20_000
     text = many.to_text()
@@ -179,6 +182,7 @@ def test_twenty_thousand_groups_are_answered_without_a_diagnosis_of_each(many):
     assert many[17].diagnosis.made
 
 
+@pytest.mark.slow
 def test_json_and_frame_of_so_many_groups_have_their_headline(many):
     plain, frame = many.to_dict(), many.frame()
     assert len(plain["groups"]) == frame.height == 20_000

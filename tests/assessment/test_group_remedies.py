@@ -23,6 +23,7 @@ Y, P, GROUP = rows(6, 600, overconfident=(2, 4))
 FOUND = assess_by(Y, P, by={"site": GROUP}, resamples=0)
 
 
+@pytest.mark.slow
 def test_groups_that_are_overconfident_are_found_and_others_are_not():
     assert [key for key, each in FOUND.remedies.items() if each.significant] == [
         group.key for group in FOUND.groups if group.key in {(2,), (4,)}
@@ -31,6 +32,7 @@ def test_groups_that_are_overconfident_are_found_and_others_are_not():
     assert FOUND.remedies[2,].remedy.gain == own == assess(Y[GROUP == 2], P[GROUP == 2], resamples=0).remedy.gain
 
 
+@pytest.mark.slow
 def test_p_values_are_adjusted_for_all_groups_that_were_looked_at():
     alone = assess_by(Y[GROUP == 2], P[GROUP == 2], by={"site": GROUP[GROUP == 2]}, resamples=0).remedies[2,]
     assert alone.adjusted_p_value == alone.p_value == FOUND.remedies[2,].p_value

@@ -71,6 +71,7 @@ def test_more_confidence_is_wider_and_more_rows_are_narrower(rng):
             assert d == pytest.approx(b / 4, rel=0.3), name
 
 
+@pytest.mark.slow
 def test_divergences_alone_are_wider_where_the_curve_is_not_a_line(rng, monkeypatch):
     """By 1.2, which its jumps need; those of a calibrated forecaster stay as they are."""
     odds, level = rng.normal(0, 2, 3000), rng.random(3000)
@@ -601,6 +602,7 @@ def test_logit_of_the_curve_band_narrows_with_rows(rng):
     assert widths[1] < widths[0] / 2
 
 
+@pytest.mark.slow
 def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
     rng = np.random.default_rng(0)
     day, (y, p) = rng.integers(0, 300, 3000), binary(rng, 3000)

@@ -63,6 +63,7 @@ def test_without_draws_or_pairs_of_all_classes_there_are_no_limits(rows):
     assert np.isnan(assess(*rows, view="top-label").divergence_profile.values).all()
 
 
+@pytest.mark.slow
 def test_it_is_in_the_table_and_in_json(rows):
     result = assess(*rows, resamples=60)
     table = result.frame("profile")

@@ -28,6 +28,7 @@ def lines(assessment):
     return "\n".join(str(assessment).split("\n\n")[:2])
 
 
+@pytest.mark.slow
 def test_the_remedy_is_the_fitted_average_with_its_gain():
     y, p = forecasts(3000, slope=2, bias=1)
     remedy, own = assess(y, p, resamples=0).remedy, Recalibrator().fit(y, p)
@@ -93,6 +94,7 @@ def test_reversed_forecasts_have_none():
     assert assessment.remedy is None
 
 
+@pytest.mark.slow
 def test_of_several_classes_it_is_the_same_average():
     """A class whose extremes are overstated, which neither a temperature nor shifts mend."""
     rng = np.random.default_rng(0)
@@ -127,6 +129,7 @@ def remedy_is_compared_by_the_numbers_beside_it(remedy):
     return ("scores better" in remedy.words) == (remedy.base_rate < remedy.gain.before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [0, 1, 3])
 def test_a_constant_forecast_is_better_where_its_log_loss_is_smaller(bias):
     y, p = forecasts(1000, slope=2, bias=bias)
@@ -194,6 +197,7 @@ def test_only_a_significant_gain_is_advised():
     assert "is not shown to reduce" in replace(remedy, gain=replace(remedy.gain, value=-1e-4)).words
 
 
+@pytest.mark.slow
 def test_a_gain_that_every_half_shows_is_not_lost():
     """A bias of 7 points in 800 rows: p = 0.00005, and maps fitted to half of the rows improve the other half."""
     rng = np.random.default_rng(22)
@@ -228,11 +232,13 @@ def test_the_first_sentence_of_advice_agrees_with_the_verdict(case, first, not_s
     assert a.diagnosis.miscalibrated == (slope != 1)
 
 
+@pytest.mark.slow
 def test_a_tally_of_two_classes_has_the_same():
     y, p = forecasts(600, slope=2)
     assert assess(Tally.of(y, p), resamples=0).remedy.gain == assess(y, p, resamples=0).remedy.gain
 
 
+@pytest.mark.slow
 def test_clusters_widen_the_interval():
     y, p = (np.repeat(x, 5) for x in forecasts(600, slope=2))
     alone, grouped = (assess(y, p, clusters=g, resamples=0).remedy for g in (None, np.arange(3000) // 5))
@@ -240,6 +246,7 @@ def test_clusters_widen_the_interval():
     assert widths[1] > 1.5 * widths[0]
 
 
+@pytest.mark.slow
 def test_json_and_copies_keep_it():
     y, p = forecasts(1000, slope=2)
     assessment = assess(y, p, resamples=0)
@@ -253,6 +260,7 @@ def test_json_and_copies_keep_it():
     assert json.loads(assess(*forecasts(2000), resamples=0).to_json())["remedy"] is None
 
 
+@pytest.mark.slow
 def test_a_small_probability_beside_a_rounded_1_is_no_zero(rng):
     """Of two columns in single precision one may be 1 where the other is not 0."""
     s = rng.normal(0, 4, 2000)
@@ -276,6 +284,7 @@ def test_many_rows_in_clusters_are_not_recalibrated_unasked(rng, monkeypatch):
     assert assess(y, p, resamples=0).remedy is not None
 
 
+@pytest.mark.slow
 def test_a_bias_for_each_class_is_named():
     rng = np.random.default_rng(0)
     scores = rng.normal(0, 1, (3000, 3))
@@ -343,6 +352,7 @@ def test_clusters_of_a_tally_have_no_remedy_without_their_rows():
     assert found.remedy is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", [3, 40])
 def test_large_logits_have_the_gain_of_their_rows(rng, sd):
     s = rng.normal(0, sd, 1000)

@@ -120,6 +120,7 @@ def test_weights_of_any_scale(rng):
         assert (profile.few_rows == expected.few_rows).all()
 
 
+@pytest.mark.slow
 def test_no_interval_where_the_rows_that_decide_are_hardly_expected(rng):
     """Two rows' worth, by the predictions alone: whether they occurred says nothing of how often they do."""
     assert (risk_profile([1], [0.8]).few_rows == (DEFAULT_ORDERS < ROBUST)).all()

@@ -152,6 +152,7 @@ def test_errors_of_many_rows():
     assert binned_error([pairs], 50, norm=np.inf) == pytest.approx(1 / 4, abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", PAIR_VIEWS)
 def test_errors_of_calibrated_forecasts_vanish_as_they_grow_many(view):
     found = []

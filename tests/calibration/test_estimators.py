@@ -248,6 +248,7 @@ def counted():
     return cache(lambda seed, *made: Tally.of(*softmax_forecasts(np.random.default_rng(seed), *made)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_perfect_forecasts_approach_divergence_and_slope_1(counted, name):
     errors = []
@@ -258,6 +259,7 @@ def test_perfect_forecasts_approach_divergence_and_slope_1(counted, name):
     assert errors[1] < errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 @pytest.mark.parametrize(("temperature", "below"), [(1.6, True), (0.6, False)])
 def test_direction_of_over_and_underconfidence(counted, name, temperature, below):

@@ -53,6 +53,7 @@ def test_both_p_values_are_in_the_first_lines():
     assert f"judged in these clusters (p = {found.diagnosis.p_value:.3f}, but p" in first
 
 
+@pytest.mark.slow
 def test_it_may_be_declined():
     declined = assess(Y, P, clusters=None, resamples=0)
     assert (declined.dependence.reason, declined.clustered) == ("declined", False)
@@ -79,6 +80,7 @@ def test_independent_rows_are_not_taken_as_dependent(classes):
     assert "independent rows (nothing speaks against it)" in words(found)
 
 
+@pytest.mark.slow
 def test_one_surprising_outcome_is_no_dependence():
     rng, flagged = np.random.default_rng(1), 0
     for _ in range(40):

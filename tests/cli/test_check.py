@@ -62,6 +62,7 @@ def test_earlier_forecasts_that_are_not_passed_beyond_chance(files, capsys):
     assert main(["check", "good.csv", *READ, "--labels", "0", "1", "--earlier", "other.tally"]) == 0
 
 
+@pytest.mark.slow
 def test_pairs_see_a_change_that_two_samples_do_not(files, capsys):
     assert main(["check", "worse.csv", *READ, "--earlier", "good.csv"]) == 0
     capsys.readouterr()
@@ -116,6 +117,7 @@ def test_scoring_rules_are_computed_that_are_required(files, capsys):
     assert json.loads(capsys.readouterr().out)["power_score(2)"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_metrics_go_by_the_names_of_reports_too(files, capsys):
     assert main(["check", "good.csv", *READ, "--require", "ece < 0.1", "brier_score < 0.5", "auc > 0.6"]) == 0
     capsys.readouterr()

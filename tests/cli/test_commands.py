@@ -268,6 +268,7 @@ def test_former_commands_are_told_todays(capsys, name):
     assert {word for word in words if word.startswith("-")} <= flags_of(command)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", former.FLAGS)
 def test_former_flags_are_told_todays(capsys, name):
     """By every command that had them, or by those that have what they became; what a command has is no former flag."""

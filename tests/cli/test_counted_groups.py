@@ -31,6 +31,7 @@ def run(capsys, *words):
 SHOWN = ("--resamples", "0", "--show", "scores", "calibration")
 
 
+@pytest.mark.slow
 def test_sections_of_each_group_are_those_of_its_own_file(folder, capsys):
     found = run(capsys, "assess", folder / "all.csv", "--by", "lead", "--sort", "group", *SHOWN)
     assert [each["key"]["lead"] for each in found["groups"]] == ["24 h", "48 h", "120 h"]
@@ -62,6 +63,7 @@ def dated(tmp_path):
     return tmp_path / "dated.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -97,6 +99,7 @@ def test_the_map_that_compare_advises_is_fitted_with_the_same_clusters(dated, tm
     assert "60 clusters" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_labels_that_compare_asks_for_are_those_it_takes(dated, capsys):
     words = ["compare", str(dated), "--truth", "outcome", "--forecaster", "A=p", "B=q"]
     assert main(words) == 2

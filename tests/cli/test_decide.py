@@ -51,6 +51,7 @@ def test_several_files_are_one(cases, capsys, tmp_path):
     assert capsys.readouterr().out == whole
 
 
+@pytest.mark.slow
 def test_text_and_picture(cases, capsys, tmp_path):
     benefits = ("--costs", "tp=-1", "tn=-0.5")
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, *benefits, "--plot", "curve.svg"]) == 0
@@ -107,6 +108,7 @@ def test_bad_arguments_are_refused(cases, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tallies_give_what_their_rows_give(cases, capsys, tmp_path):
     y, p = cases
     assert main(["decide", "cases.csv", *COLUMNS, *COSTS, "--json", "-"]) == 0
@@ -140,6 +142,7 @@ def test_more_classes_are_refused(capsys, tmp_path, monkeypatch):
     assert "three.csv: y_prob: a decision at a threshold needs two classes, got 3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_costs_there_is_the_curve(cases, capsys):
     y, p = cases
     assert main(["decide", "cases.csv", *COLUMNS, "--json", "-"]) == 0

@@ -84,6 +84,7 @@ def test_outcomes_may_stand_elsewhere_and_a_hub_takes_the_place_of_files(folder)
         np.testing.assert_array_equal(found.forecast.values, beside.forecast.values)
 
 
+@pytest.mark.slow
 def test_the_command_of_the_remedy_of_a_hub_runs(folder, rng):
     n, levels = 120, [0.1, 0.25, 0.5, 0.75, 0.9]
     mean = rng.normal(size=n)

@@ -145,6 +145,7 @@ def test_no_output_takes_the_place_of_another_or_of_the_input(tmp_path, monkeypa
         assert files(tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "where"), [("input", "- < kept"), ("output", "kept > out"), ("error", "kept 2> out")])
 def test_no_output_takes_the_place_of_a_standard_stream(tmp_path, name, where):
     (tmp_path / "kept").write_text("y,p\n1,0.5\n0,0.5\n")

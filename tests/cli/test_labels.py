@@ -74,6 +74,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_listed", [False, True])
 @pytest.mark.parametrize("case", TAKEN)
 def test_labels_are_read_off_names_and_said(tmp_path, monkeypatch, capsys, case, as_listed):
@@ -149,6 +150,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_that_reads_rows_reads_labels_and_says_so_once(tmp_path, monkeypatch, capsys, command):
     if command == "dask":
@@ -262,6 +264,7 @@ def test_outcomes_of_later_files_settle_how_names_are_read(dask_in_threads, tmp_
     assert Tally.load("all.tally").labels == ("b", "a_b")
 
 
+@pytest.mark.slow
 def test_several_forecasts_a_row_and_several_forecasters_are_each_read_by_their_names(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(46)

@@ -22,7 +22,7 @@ def many_labels(folder):
     path = folder / "f.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"y,p\n")
-        for start in range(0, 200_000, 1000):
+        for start in range(0, 100_000, 1000):
             file.write(b"".join(b"a" * 1000 + b"%d,0.5\n" % at for at in range(start, start + 1000)))
     return path, "different values of more than 64 MB together"
 
@@ -37,14 +37,14 @@ def one_long_line(folder):
 def many_values(folder):
     path = folder / "f.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(b'{"y": 1, "p": [' + b"[]," * (20 << 20) + b"1]}\n")
+        file.write(b'{"y": 1, "p": [' + b"[]," * (8 << 20) + b"1]}\n")
     return path, "line 1 begins a record of more than 4,194,304 values"
 
 
 def many_values_of_a_log(folder):
     path = folder / "log.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        file.write(b'{"doc": "a", "bytes": 3, "logprobs": [' + b"[]," * (20 << 20) + b"1]}\n")
+        file.write(b'{"doc": "a", "bytes": 3, "logprobs": [' + b"[]," * (8 << 20) + b"1]}\n")
     return path, "a line unpacks to more than 4,194,304 values"
 
 
@@ -63,14 +63,14 @@ def one_long_row(folder):
             np.lib.format.write_array(member, np.zeros(1))
         with zipped.open("p.npy", "w", force_zip64=True) as member:
             member.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-            for _ in range(300):
+            for _ in range(60):
                 member.write(bytes(1 << 20))
     return path, "has rows of 4,000,000,000 bytes"
 
 
 def header_without_end(folder):
     path = folder / "f.npz"
-    content = b"\x93NUMPY\x02\x00" + (1 << 30).to_bytes(4, "little") + b" " * (300 << 20)
+    content = b"\x93NUMPY\x02\x00" + (1 << 30).to_bytes(4, "little") + b" " * (100 << 20)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped:
         zipped.writestr("y.npy", content)
     return path, "a header of 1,073,741,824 bytes"

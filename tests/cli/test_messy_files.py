@@ -39,6 +39,7 @@ def run(*words):
     return main(["assess", *words, "--resamples=0", "--json", "-"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_one_command_of_eight_words_reads_it(here, capsys, name):
     write, options = COMMANDS[name]
@@ -51,6 +52,7 @@ def test_one_command_of_eight_words_reads_it(here, capsys, name):
     assert found["n_rows"] == len(Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_each_refusal_names_an_option_that_is_missing(here, capsys, name):
     """From the columns alone one remedy after another, as the messages write them, until the file is read."""
@@ -104,6 +106,7 @@ REFUSED = {
 PAGE = text_of("input").replace("\\|", "|")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_the_remedy_of_a_refusal_works_when_pasted(here, capsys, case):
     name, content, remedy = REFUSED[case]

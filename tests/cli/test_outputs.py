@@ -137,6 +137,7 @@ def test_a_fault_at_every_step_leaves_all_outputs_old_or_all_new(tmp_path, monke
     assert codes > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "code"), [("/dev/full", 2), ("closed pipe", 0)])
 def test_what_cannot_be_printed(tmp_path, forecasts, where, code):
     """With exit code 2 nothing was written; a reader such as head that has seen enough is no error."""

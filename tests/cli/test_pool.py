@@ -109,12 +109,14 @@ def test_clusters_and_weights_count(files):
     assert found.n_rows == expected.n_rows == 400
 
 
+@pytest.mark.slow
 def test_settings_of_the_user_are_kept(files):
     found = fitted("both.csv", *WITHIN, "--method", "mean:order=-1,a=3,b=1,power=2")
     assert (found.order, found.power, found.weights) == (-1, 2, {"a": 0.75, "b": 0.25})
     assert fitted("both.csv", *WITHIN, "--method", "logarithmic:equal").weights == {"a": 0.5, "b": 0.5}
 
 
+@pytest.mark.slow
 def test_the_held_out_figures_are_those_of_compare(files, capsys):
     found = fitted("both.csv", *QUICK, "--json", "-")
     read = json.loads(capsys.readouterr().out)

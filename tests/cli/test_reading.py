@@ -33,6 +33,7 @@ def assessed(capsys, *words):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_what_is_saved_reads_the_file_again(folder, capsys):
     expected = assessed(capsys, *TYPED, "--save-reading", "f.toml")
     saved = tomllib.loads((folder / "f.toml").read_text())
@@ -45,6 +46,7 @@ def test_what_is_saved_reads_the_file_again(folder, capsys):
     assert assessed(capsys, "--reading", "f.toml")["scores"] == expected["scores"]
 
 
+@pytest.mark.slow
 def test_keys_may_stand_in_place_and_win_over_the_file_and_flags_over_both(folder, capsys):
     (folder / "f.toml").write_text('truth = "rain"\nprob = ["yes=q"]\nseparator = ";"\ndecimal-comma = true\n')
     other = assessed(capsys, "--reading", "f.toml")
@@ -55,6 +57,7 @@ def test_keys_may_stand_in_place_and_win_over_the_file_and_flags_over_both(folde
     assert assessed(capsys, "--reading", *in_place, "--prob", "yes=p") == expected
 
 
+@pytest.mark.slow
 def test_a_reading_is_for_every_command(folder, capsys):
     """Keys that a command has no use for are left out; a map is applied with the reading that it was fitted with."""
     (folder / "f.toml").write_text(
@@ -71,6 +74,7 @@ def test_a_reading_is_for_every_command(folder, capsys):
     assert "--truth is for the reading of rows" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_map_keeps_how_its_forecasts_were_read(folder, capsys):
     """So that it is applied without naming columns or the scale; of these, what is typed wins."""
     fit = ["--truth", "rain", "--prob", "yes=q", "--separator", ";", "--decimal-comma", "--method", "bias", "-q"]
@@ -112,6 +116,7 @@ def test_what_is_typed_wins_over_a_map_by_itself(folder, capsys):
     assert applied("map.json", "q", "--scale", "percent") == pytest.approx(100 * expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_pool_of_several_files_keeps_its_scale(folder, capsys):
     """Where all percentages are below 1, nothing but the scale tells that they are percentages."""
     frame = pl.read_csv("f.csv", separator=";", decimal_comma=True).drop_nulls()
@@ -156,6 +161,7 @@ def test_a_map_from_outside_adds_no_option(folder, capsys):
     assert "no column '7'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_commands_to_copy_name_the_reading(folder, capsys):
     (folder / "f.toml").write_text('truth = "rain"\nprob = "yes=q"\nseparator = ";"\ndecimal-comma = true\n')
     main(["assess", "f.csv", "--reading", "f.toml", "--where", "day < 40", "--resamples", "0"])
@@ -164,6 +170,7 @@ def test_commands_to_copy_name_the_reading(folder, capsys):
     assert "--truth" not in printed
 
 
+@pytest.mark.slow
 def test_many_labels_are_named_once(tmp_path, monkeypatch, capsys):
     """The first command to copy keeps them in a file, which the others name; all of them work."""
     monkeypatch.chdir(tmp_path)

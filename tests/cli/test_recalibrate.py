@@ -168,6 +168,7 @@ def test_one_column_has_nothing_to_renormalize(files):
     assert pl.read_csv("out0.csv").equals(pl.read_csv("out2.csv"))
 
 
+@pytest.mark.slow
 def test_assess_through_a_map(files, capsys):
     recalibrator = fitted("-q")
     through = ("assess", "new.csv", *COLUMNS, "--apply", "map.json", "--resamples", "0", "--json", "-")
@@ -180,6 +181,7 @@ def test_assess_through_a_map(files, capsys):
     assert json.loads(out)["whole"]["scores"]["log_loss"] == pytest.approx(own.scores["log_loss"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_printed_commands_do_what_they_say(files, capsys):
     out = printed(capsys, "assess", "fit.csv", *COLUMNS, "--resamples", "0")
     commands = [shlex.split(line) for line in unfolded(out).splitlines() if line.lstrip().startswith("unperplexed ")]
@@ -191,6 +193,7 @@ def test_the_printed_commands_do_what_they_say(files, capsys):
     assert "No evidence of miscalibration" in out
 
 
+@pytest.mark.slow
 def test_the_command_that_applies_the_map_of_a_tally_names_a_column(files, capsys):
     """A tally knows no column, so a map that is fitted to it keeps none."""
     assert run("tally", "fit.csv", *COLUMNS, "-o", "fit.tally", "-q") == 0
@@ -202,6 +205,7 @@ def test_the_command_that_applies_the_map_of_a_tally_names_a_column(files, capsy
         assert run(*words[1:]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["csv", "parquet", "jsonl"])
 def test_rows_that_a_condition_chooses_are_recalibrated_and_others_kept(files, capsys, source):
     fit, new = pl.read_parquet("fit.parquet"), pl.read_parquet("new.parquet")
@@ -280,6 +284,7 @@ def test_columns_in_another_order_are_matched_by_name(files, capsys):
     np.testing.assert_allclose(pl.read_csv("o.csv")["x"], expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -504,6 +509,7 @@ def test_maps_of_groups_are_applied_to_the_rows_of_each_group(tmp_path, monkeypa
     assert not np.allclose(expected, made.shared_.transform(p))
 
 
+@pytest.mark.slow
 def test_the_command_that_applies_a_map_leaves_out_what_the_map_keeps(tmp_path, monkeypatch, capsys, rng):
     monkeypatch.chdir(tmp_path)
     z = rng.normal(0, 2, 400)

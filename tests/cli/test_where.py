@@ -57,6 +57,7 @@ def told(scores):
     return printed.getvalue(), folder
 
 
+@pytest.mark.slow
 def test_json_is_that_of_python_and_the_text_names_the_group(told, theirs):
     out, folder = told
     mine, expected = json.loads((folder / "groups.json").read_text()), json.loads(theirs.to_json())
@@ -72,6 +73,7 @@ def test_json_is_that_of_python_and_the_text_names_the_group(told, theirs):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_new_rows_are_corrected_as_in_python(scores, told, theirs, tmp_path, capsys):
     path, frame = scores
     made, new = str(told[1] / "map.json"), str(tmp_path / "new.csv")
@@ -97,6 +99,7 @@ def wide(scores, tmp_path_factory):
     return ["assess", str(path), "--truth", "ill", "--prob", "p", "--clusters", "none", "--resamples", "0"]
 
 
+@pytest.mark.slow
 def test_assess_searches_all_columns_but_those_that_name_or_tell_too_much(theirs, wide, tmp_path, capsys):
     page, numbers = tmp_path / "page.html", tmp_path / "all.json"
     assert main([*wide, "--among", "all", "--json", str(numbers), "--report", str(page)]) == 0
@@ -121,6 +124,7 @@ def test_protected_columns_are_known_by_their_names():
         assert not _PROTECTED.search(name), name
 
 
+@pytest.mark.slow
 def test_a_gate_knows_the_worst_group(wide, capsys):
     words = ["check", *wide[1:-2]]
     assert main([*words, "--among", "age", "--require", "worst_group_cost < 0.005", "--json", "-"]) == 1

@@ -260,6 +260,7 @@ def test_the_order_of_rows_changes_nothing_but_last_digits(data, rng):
             assert other.turning_rows == pair.turning_rows
 
 
+@pytest.mark.slow
 def test_weight_two_is_the_row_twice_in_every_point_figure(data, rng):
     y, p = data
     w = rng.integers(0, 4, 300)
@@ -292,6 +293,7 @@ def test_a_lag_of_zero_is_none(data):
     assert compare(y, p, lag=0).pairs[0].differences == compare(y, p).pairs[0].differences
 
 
+@pytest.mark.slow
 def test_groups_are_numbers_or_texts(data):
     y, p = data
     groups = np.arange(300) % 11
@@ -346,6 +348,7 @@ def test_the_rows_that_turn_it_are_the_fewest(case):
 # Rows left out
 
 
+@pytest.mark.slow
 def test_a_row_dropped_for_one_is_dropped_for_all_and_reported(data):
     y, p = data
     holes = {name: q.copy() for name, q in p.items()}
@@ -383,6 +386,7 @@ def test_ignored_outcomes_are_left_out_and_reported(data):
 # Infinite losses
 
 
+@pytest.mark.slow
 def test_with_floor_zero_infinite_differences_are_said():
     y = np.array([0, 0, 1, 1, 0])
     a = np.array([0.2, 1.0, 0.7, 0.6, 0.1])
@@ -436,6 +440,7 @@ def test_groups_by_several_columns(data):
         compare(y, p, clusters=[1, 2])
 
 
+@pytest.mark.slow
 def test_few_rows_and_few_groups_are_said(rng):
     y, p = rivals(rng, 400)
     assert compare(y, p).warnings == ()
@@ -864,6 +869,7 @@ def test_frames_and_json_hold_the_same_figures(data):
     assert "id" in compare(y, p, ids=np.arange(300)).frame("rows").columns
 
 
+@pytest.mark.slow
 def test_the_text_fits_and_says_it(data):
     y, p = data
     comparison = compare(y, p, metrics=FURTHER, clusters=np.arange(300) % 40)
@@ -907,6 +913,7 @@ def test_long_names_and_many_forecasters_stay_apart(data):
     assert len(comparison.pairs) == 300
 
 
+@pytest.mark.slow
 def test_columns_stay_apart_and_narrow_intervals_are_told(rng):
     """Figures of all sizes, in every form of the text."""
     p = rng.uniform(size=90)
@@ -951,6 +958,7 @@ def test_intervals_are_told_to_as_many_digits_as_they_are_narrow(low, high, said
     assert estimate((low + high) / 2, Interval(low, high))[1] == said
 
 
+@pytest.mark.slow
 def test_the_text_says_what_is_missing_and_what_is_what(data):
     y, p = data
     text = " ".join(str(compare(y[:100], {name: each[:100] for name, each in p.items()}, lag=3)).split())
@@ -969,6 +977,7 @@ def test_the_text_says_what_is_missing_and_what_is_what(data):
 # Coverage
 
 
+@pytest.mark.slow
 def test_equals_are_said_to_be_equal(data):
     y, p = data
     comparison = compare(y, {"a": p["f0"], "b": p["f0"]})

@@ -31,6 +31,7 @@ def shown(result):
     )
 
 
+@pytest.mark.slow
 def test_groups_and_skill_are_sections_of_the_page_and_short_in_the_text(data):
     y, p = data
     two = {name: p[name] for name in "ab"}
@@ -47,6 +48,7 @@ def test_groups_and_skill_are_sections_of_the_page_and_short_in_the_text(data):
     assert compare(y, two).frame("groups").is_empty()
 
 
+@pytest.mark.slow
 def test_the_verdict_names_a_forecaster_that_is_the_reference_first(data):
     y, p = data
     found = compare(y, p, reference="c")

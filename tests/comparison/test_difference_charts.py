@@ -72,6 +72,7 @@ def test_the_page_draws_the_same_forest(found):
     assert drawn.count("&quot;,") + drawn.count("&quot;]") >= 3  # each pair can be read off
 
 
+@pytest.mark.slow
 def test_ratios_profiles_and_curves(found):
     places, limits = forest(found.plot(Figure().subplots(), kind="ratios"))
     assert places[:, 0].tolist() == [pair.accuracy_ratio for pair in found.pairs]

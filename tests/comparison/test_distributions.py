@@ -74,6 +74,7 @@ def test_forecasts_of_windows_that_overlap_depend(three):
     assert "effective sample size" not in text  # that of one forecaster's test of calibration is another one
 
 
+@pytest.mark.slow
 def test_the_log_score_is_compared_of_densities_alone(three):
     """By the cells of quantiles, which are each forecaster's own, the widest forecaster would be first."""
     y, of = three
@@ -115,6 +116,7 @@ def test_a_forecaster_that_is_no_better_is_not_said_to_be(rng):
     assert better <= 4
 
 
+@pytest.mark.slow
 def test_scores_that_disagree_are_named(rng):
     """One knows large outcomes better, which decide the WIS, the other small ones, which decide that of logarithms."""
     large = np.arange(400) % 4 == 0
@@ -171,6 +173,7 @@ def test_with_a_reference_only_its_comparisons_are_made_and_adjusted_for(three):
         found.between("exact", "wide")
 
 
+@pytest.mark.slow
 def test_the_verdict_names_the_reference_first(three):
     y, of = three
     forecasts = {name: normal(*each) for name, each in of.items()} | {"poor": normal(of["exact"][0] + 2, 2.2)}
@@ -293,6 +296,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", COMMANDS)
 def test_commands_compare_what_all_forecasters_have(files, capsys, case):
     assert main(["compare", *COMMANDS[case]]) == 2

@@ -367,6 +367,7 @@ def test_forecasters_are_called_like_their_files(tmp_path, monkeypatch):
 # Rows left out
 
 
+@pytest.mark.slow
 def test_common_compares_what_all_have_and_counts_the_rest(data, tmp_path, capsys):
     ours, theirs = frame(data, "ours"), frame(data, "theirs")
     ours[5:].write_csv(tmp_path / "ours.csv")

@@ -65,6 +65,7 @@ def test_a_column_of_time_in_the_place_of_the_series_is_asked_about(data):
         assert "series" not in " ".join(found(y, named, lag=7).warnings)
 
 
+@pytest.mark.slow
 def test_a_reference_is_that_of_skill(data):
     named, y, by = {name: data[name] for name in "pq"}, data["y"], {"lead": data["lead"]}
     for reference in ("base-rate", "q", {"climatology": by}):

@@ -37,6 +37,7 @@ Y, FORECASTS = forecasters()
 FOUND = compare(Y, FORECASTS)
 
 
+@pytest.mark.slow
 def test_the_ranking_changes_where_recalibration_mends_the_better_predictors():
     step = FOUND.next_step
     assert next(iter(FOUND.forecasters)) == step.rival == "dull"
@@ -67,6 +68,7 @@ def test_a_lead_that_is_not_significant_is_no_rank():
     assert "would be first" not in step.words
 
 
+@pytest.mark.slow
 def test_zeros_that_occurred_are_named_with_the_gain_and_each_log_loss_has_its_floor():
     rng = np.random.default_rng(0)
     sharp = np.where(rng.random(Y.size) < 0.05, 0.0, FORECASTS["sharp"])
@@ -94,6 +96,7 @@ def test_calibrated_forecasters_stay_as_they_are():
     assert "The ranking by log loss stands." in step.words
 
 
+@pytest.mark.slow
 def test_a_forecaster_whose_maps_promise_nothing_stays_as_it_is():
     """A finding of 110 rows, where leaving the forecasts as they are has most of the weight."""
     rng = np.random.default_rng(2)
@@ -165,6 +168,7 @@ def test_gains_of_many_forecasters_are_counted_after_the_first_four():
     assert "2 other forecasters would gain too." in words
 
 
+@pytest.mark.slow
 def test_few_rows_a_long_lag_and_infinite_losses_have_none():
     some = {name: p[:90] for name, p in FORECASTS.items()}
     assert compare(Y[:90], some).next_step is None
@@ -245,6 +249,7 @@ def test_the_lines_of_python_run_with_the_options_of_the_comparison(reading):
     assert after.forecasters["sharp"].scores["log_loss"].mean < before.forecasters["sharp"].scores["log_loss"].mean
 
 
+@pytest.mark.slow
 def test_percentages_have_no_lines_that_mix_them_with_probabilities():
     percentages = {name: 100 * each for name, each in FORECASTS.items()}
     step = compare(Y, percentages, scale="percent").next_step

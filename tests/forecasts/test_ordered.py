@@ -111,6 +111,7 @@ def test_what_is_wrong_is_named(shift, width, words, fell):
     assert "of the outcomes fell in higher classes than predicted" in " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_a_map_mends_probabilities_of_classes():
     rng = np.random.default_rng(6)
     centre = rng.normal(size=1000)
@@ -186,6 +187,7 @@ def test_parts_copies_groups_and_references(data):
     assert assess(happened, forecast, reference=forecast).skill.value.value == 0
 
 
+@pytest.mark.slow
 def test_files_give_what_arrays_give(data, tmp_path, capsys):
     y, p = data
     frame = pl.DataFrame({"y": np.array(NAMES)[y], **dict(zip(NAMES, p.T, strict=True)), "week": np.arange(N) // 5})

@@ -262,6 +262,7 @@ class TestDisplays:
         )
         assert same.assessment.to_json() == expected.to_json()
 
+    @pytest.mark.slow
     def test_several_on_the_same_axes(self, rng):
         y, p = rng.random(200) < 0.5, rng.random(200)
         ax = AssessmentDisplay.from_predictions(y, p, name="first", resamples=0).ax_
@@ -346,6 +347,7 @@ class TestDisplays:
 
         assert 0.7 < width(many) / width(one) < 1.3
 
+    @pytest.mark.slow
     def test_groups_of_one_column_or_several_are_clusters(self, folds):
         x, y, found = folds
         draw = partial(AssessmentDisplay.from_cv_results, found, x, y, resamples=0, ax=Figure().subplots())

@@ -93,6 +93,7 @@ def test_a_frozen_classifier_may_know_classes_that_the_rows_lack():
     assert q[:, 2].mean() < 0.1
 
 
+@pytest.mark.slow
 def test_pipelines_text_labels_and_thresholds():
     X, y, X_new, y_new = data()
     names = np.array(["good", "bad"])
@@ -174,6 +175,7 @@ def test_metadata_that_the_classifier_neither_requests_nor_refuses_is_an_error(r
         routed_fit(ConsumingClassifier(), **{name: WEIGHT})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sample_weight", "metadata"])
 def test_requested_metadata_reach_the_classifier_in_every_fit(routing, name):
     seen = _Registry()
@@ -183,6 +185,7 @@ def test_requested_metadata_reach_the_classifier_in_every_fit(routing, name):
     assert sizes == [40, 40, 40, 60]  # three folds, and all rows
 
 
+@pytest.mark.slow
 def test_refused_weights_reach_the_recalibrator_alone(routing):
     seen = _Registry()
     classifier = ConsumingClassifier(registry=seen).set_fit_request(sample_weight=False)
@@ -196,6 +199,7 @@ def test_refused_weights_reach_the_recalibrator_alone(routing):
     assert (weighted.predict_proba(X)[:, 1] > plain.predict_proba(X)[:, 1] + 0.1).all()
 
 
+@pytest.mark.slow
 def test_metadata_may_have_an_alias(routing):
     seen = _Registry()
     classifier = ConsumingClassifier(registry=seen).set_fit_request(sample_weight="importance")
@@ -204,6 +208,7 @@ def test_metadata_may_have_an_alias(routing):
     assert sizes == [40, 40, 40, 60]
 
 
+@pytest.mark.slow
 def test_the_splitter_gets_what_it_requests(routing):
     seen = _Registry()
     splitter = ConsumingSplitter(registry=seen).set_split_request(metadata=True)
@@ -225,6 +230,7 @@ def test_groups_are_kept_together_with_routing_too(routing):
         assert together.gain_.before > divided.gain_.before + 0.3
 
 
+@pytest.mark.slow
 def test_a_pipeline_routes_weights_and_groups(routing):
     X, y, X_new, _ = data(600)
     weight, groups = np.where(y == 1, 3.0, 1.0), np.arange(len(y)) // 2

@@ -118,6 +118,7 @@ def test_compressed_logs(tmp_path, suffix):
     assert len([*read_items(tmp_path)]) == 600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_truncated_logs_are_refused(tmp_path, suffix):
     rng = np.random.default_rng(0)

@@ -124,6 +124,7 @@ def test_one_command_ranks_models_and_compares_their_confidences(tmp_path, capsy
         assert words in printed
 
 
+@pytest.mark.slow
 def test_order_of_rows_does_not_matter_but_for_equal_confidences(rng):
     n = 300
     p, model = rng.random(n), np.where(np.arange(n) % 2, "a", "b")
@@ -148,6 +149,7 @@ def test_empty_cells_are_a_value_of_their_own(tmp_path):
     assert found.model == ["x", "(missing)", "x"]
 
 
+@pytest.mark.slow
 def test_confidences_that_rank_nothing_are_no_case_for_a_map(rng):
     grade = (rng.random(2000) < 0.3).astype(float)
     kinds = {

@@ -102,6 +102,7 @@ def test_maps_that_would_fall_become_the_logistic_one():
     np.testing.assert_allclose(found["tail"].probabilities(s), found["logistic"].probabilities(s), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_fits_do_not_depend_on_where_they_start():
     # Maps of all rows are the starts of those of a fold's training rows: what they know must not stay in these.
     names = [name for name in TWO_CLASSES if "isotonic" not in name]

@@ -133,6 +133,7 @@ class Normal:
         raise AssertionError("there is no lapse")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 2.0])
 def test_variances_are_those_of_empirical_bayes(spread):
     """A normal mean seen with variance 1/n: the most likely variance of the means is mean(seen^2) - 1/n, or 0."""

@@ -40,6 +40,7 @@ def calm(at):
     return {}
 
 
+@pytest.mark.slow
 def test_where_the_interval_of_an_error_that_is_over_excludes_0_a_small_bias_may_remain():
     found = by_day(3, lambda at: {"bias": 0 if at < 10 else 1.5 if at < 20 else 0.1})
     [low, high] = found.alarm.over.after.bias_interval
@@ -50,6 +51,7 @@ def test_where_the_interval_of_an_error_that_is_over_excludes_0_a_small_bias_may
     assert "no evidence" not in text(found)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_wrong_slope_is_told_by_the_slope():
     found = by_day(2, lambda at: {"slope": 0.3 if 10 <= at < 20 else 1})
     assert found.alarm.over.after.slope_interval.low < 1 < found.alarm.over.after.slope_interval.high
@@ -57,6 +59,7 @@ def test_the_end_of_a_wrong_slope_is_told_by_the_slope():
     assert "those since need no remedy" in text(found)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_slope_that_grows_is_told_by_the_slope():
     found = by_day(1, lambda at: {"slope": 1 if at < 5 else 0.75 if at < 25 else 0.2, "bias": 0.25 * (at >= 25)})
     one, two = (each.slope for each in found.alarm.halves)
@@ -101,6 +104,7 @@ def test_advice_on_several_groups_heeds_growth_new_groups_and_those_that_left():
     assert set(changed.split(", ")) == {"'grows'", "'left'"}
 
 
+@pytest.mark.slow
 def test_a_group_that_has_always_come_seldom_has_not_left():
     sides = {
         "seldom": lambda at: {"bias": 1.5 * (at >= 7)} if at % 7 == 0 else None,
@@ -109,6 +113,7 @@ def test_a_group_that_has_always_come_seldom_has_not_left():
     assert "no more forecasts" not in text(by_day(5, sides))
 
 
+@pytest.mark.slow
 def test_the_table_shows_both_ends_of_errors_and_marks_gaps():
     def error(at):
         return {"bias": 1.2 * (10 <= at < 15 or 24 <= at < 30)}
@@ -122,6 +127,7 @@ def test_the_table_shows_both_ends_of_errors_and_marks_gaps():
         assert "..." in (one, two) or int(two[1:]) == int(one[1:]) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "column"), [({"slope": 0.4}, "calibration"), ({"bias": 1}, "intercept")])
 def test_the_table_shows_the_number_in_which_the_error_shows(error, column):
     _, table = rows_of(by_day(7, lambda at: error if at >= 20 else {}))

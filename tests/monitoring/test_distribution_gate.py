@@ -22,6 +22,7 @@ def normals(sd, shift=0.0):
     return up.Distribution("normal", mean=MEAN + shift, sd=sd)
 
 
+@pytest.mark.slow
 def test_metrics_are_those_of_the_assessment_at_the_level_of_the_gate():
     found, of = up.check(Y, NARROW, require="wis < 9"), up.assess(Y, NARROW, confidence=0.9)
     flat = found.to_flat()
@@ -97,6 +98,7 @@ def test_an_assessment_is_tested_at_its_own_level():
     assert (found.confidence, found.n_rows) == (0.8, 500)
 
 
+@pytest.mark.slow
 def test_the_command_tests_columns_of_quantiles(tmp_path, capsys):
     columns = {f"q{level}": NARROW.values[:, k] for k, level in enumerate(LEVELS)}
     path = tmp_path / "load.csv"

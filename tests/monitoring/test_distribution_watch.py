@@ -176,6 +176,7 @@ def test_a_verdict_without_alarm_has_the_figures_of_assess():
     assert f"look {assessed.bias.value:.2f} spreads too low" in " ".join(found.to_text().split())
 
 
+@pytest.mark.slow
 def test_long_watches_and_single_rows_keep_the_plain_verdict():
     day, y, m, s = days(3)
     assert "No alarm in 45 periods." in up.monitor(y, quantiles(m, s), time=day).to_text()
@@ -312,6 +313,7 @@ def test_the_command_keeps_a_history_and_says_what_broke_since_when(tmp_path, ca
     assert "--time: missing" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_table_charts_and_frame_have_coverage_bias_and_width():
     day, y, m, s = days(2, narrow=1.5)
     found = up.monitor(y, quantiles(m, s), time=day)

@@ -292,6 +292,7 @@ def test_rows_are_tested_like_their_assessment():
         check(y, p, require=wanted, sample_wieght=p)
 
 
+@pytest.mark.slow
 def test_earlier_forecasts_are_of_the_same_rows_or_of_others():
     y, p = forecasts(2_000, slope=2)
     better = expit(np.log(p / (1 - p)) / 2)
@@ -310,6 +311,7 @@ def test_earlier_forecasts_are_of_the_same_rows_or_of_others():
         check(assess(y, p), require="change.log_loss <= 0", earlier=better)
 
 
+@pytest.mark.slow
 def test_what_was_counted_or_assessed_is_given_alone():
     y, p = forecasts(2_000)
     tally, before = Tally.of(y, p), Tally.of(*forecasts(2_000, slope=2, seed=1))

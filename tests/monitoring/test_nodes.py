@@ -67,6 +67,7 @@ def test_values_that_hardly_differ_do_not_spoil_a_cell():
     assert found.positive @ found.s == pytest.approx(s[1::2].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [90, 400, 5_000])
 def test_an_alarm_has_the_figures_that_assess_gives_of_the_rows_since(n):
     y, p = rows(3, 12 * n)

@@ -25,6 +25,7 @@ def days(seed, periods=30, start=20, **error):
     return {f"d{at}": day(rng, **(error if at >= start else {})) for at in range(periods)}
 
 
+@pytest.mark.slow
 def test_a_bias_is_found_dated_and_named():
     found = monitor(days(1, bias=0.7))
     assert not found
@@ -44,10 +45,12 @@ def test_calibrated_forecasts_raise_no_alarm():
     assert "no proof of calibration" in " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_overconfidence_is_told_from_a_bias():
     assert monitor(days(3, slope=0.5)).alarm.diagnosis.errors == ("confidence",)
 
 
+@pytest.mark.slow
 def test_an_error_from_the_first_period_on_is_called_so():
     found = monitor(days(4, start=0, bias=1.0))
     assert found.alarm.began == "d0"
@@ -55,6 +58,7 @@ def test_an_error_from_the_first_period_on_is_called_so():
     assert "No period came before, and no change of the error since then is shown" in " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_evidence_of_the_first_periods_does_not_depend_on_later_ones():
     all_days = days(5, bias=0.4)
     first = dict(list(all_days.items())[:12])
@@ -70,6 +74,7 @@ def test_it_takes_no_heed_of_how_rows_are_split_into_tallies():
     assert monitor(whole).log_evidence == pytest.approx(monitor(parts).log_evidence, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_period_that_broke_and_was_repaired_is_dated_by_its_own_rows():
     rng = np.random.default_rng(7)
     found = monitor({f"d{at}": day(rng, 500, bias=0.8 if 10 <= at < 15 else 0) for at in range(60)})
@@ -77,6 +82,7 @@ def test_a_period_that_broke_and_was_repaired_is_dated_by_its_own_rows():
     assert found.alarm.until == "d14"
 
 
+@pytest.mark.slow
 def test_a_new_watch_begins_where_it_is_told_to():
     rng = np.random.default_rng(8)
     all_days = {f"d{at}": day(rng, 500, bias=0.8 if at < 15 else 0) for at in range(40)}
@@ -88,6 +94,7 @@ def test_a_new_watch_begins_where_it_is_told_to():
         monitor(all_days, restart="d99")
 
 
+@pytest.mark.slow
 def test_the_group_that_broke_is_named_and_no_other():
     rng = np.random.default_rng(9)
     history = History()
@@ -98,6 +105,7 @@ def test_the_group_that_broke_is_named_and_no_other():
     assert "Group 'b': underpredicts" in str(found)
 
 
+@pytest.mark.slow
 def test_the_last_of_several_alarms_is_described():
     rng = np.random.default_rng(19)
     found = monitor({f"d{at}": day(rng, 400, bias=1.2 if at < 2 or at >= 50 else 0) for at in range(53)})
@@ -105,6 +113,7 @@ def test_the_last_of_several_alarms_is_described():
     assert found.alarm.began in {"d50", "d51"}
 
 
+@pytest.mark.slow
 def test_groups_that_come_later_take_nothing_from_what_was_found():
     rng, history = np.random.default_rng(20), History()
     for at in range(12):
@@ -172,6 +181,7 @@ def test_wrong_predictions_of_exactly_0_or_1_refute_calibration_and_stay_out_of_
     assert "Predictions of exactly 0 or 1 were wrong" in str(found)
 
 
+@pytest.mark.slow
 def test_overconfidence_among_several_classes_is_found_by_the_most_probable_class():
     rng, periods = np.random.default_rng(12), {}
     for at in range(16):
@@ -265,6 +275,7 @@ def test_a_damaged_history_is_refused_by_name(tmp_path, change, said):
     assert str(error.value).startswith(str(path))
 
 
+@pytest.mark.slow
 def test_the_chart_has_its_five_parts_and_json_has_all_periods():
     found = monitor(days(17, bias=0.7))
     figure = found.plot()
@@ -309,6 +320,7 @@ def test_groups_that_break_in_opposite_directions_are_dated_and_diagnosed_apart(
     assert set(found.named) == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_a_group_is_not_dated_to_periods_in_which_it_had_no_rows():
     rng, history = np.random.default_rng(32), History()
     for at in range(30):
@@ -336,6 +348,7 @@ def test_an_error_that_is_over_is_told_from_one_that_goes_on():
     assert monitor(days(1, bias=0.7)).alarm.over is None
 
 
+@pytest.mark.slow
 def test_an_error_that_turns_round_is_two_errors_and_advice_is_on_the_second():
     rng = np.random.default_rng(34)
     found = monitor({f"d{at}": day(rng, 300, bias=0.6 * (at >= 10) - 1.2 * (at >= 25)) for at in range(40)})
@@ -355,6 +368,7 @@ def test_an_error_on_one_day_is_over_the_day_after():
     assert "most probably on 2026-01-11 only" in text(found)
 
 
+@pytest.mark.slow
 def test_an_error_that_grows_slowly_is_no_shared_shock():
     rng = np.random.default_rng(36)
     found = monitor({f"d{at}": day(rng, 400, bias=max(0, at - 10) / 40) for at in range(50)})
@@ -367,6 +381,7 @@ def test_an_error_that_grows_slowly_is_no_shared_shock():
     assert monitor(days(1, bias=0.7)).alarm.halves is None
 
 
+@pytest.mark.slow
 def test_an_alarm_is_not_dated_later_than_it_came():
     rng = np.random.default_rng(37)
     sizes = {at: 0.7 if at == 12 else 0.3 if at < 25 else 1.5 for at in range(12, 32)}
@@ -377,6 +392,7 @@ def test_an_alarm_is_not_dated_later_than_it_came():
     assert f"further change, most probably in {alarm.further}" in text(found)
 
 
+@pytest.mark.slow
 def test_the_numbers_shown_are_those_in_which_the_error_shows():
     assert "Calibration slope: before, from d0 to" in text(monitor(days(3, slope=0.5)))
     found = monitor(days(1, bias=0.7))
@@ -390,6 +406,7 @@ def test_the_numbers_shown_are_those_in_which_the_error_shows():
     assert found.periods.index(before.last) + 1 == found.periods.index(since.first)
 
 
+@pytest.mark.slow
 def test_settings_are_named_as_they_are_given_in_text_page_and_json():
     for clusters in ("none", "period"):
         found = monitor(days(1), clusters=clusters, confidence=0.9)
@@ -398,6 +415,7 @@ def test_settings_are_named_as_they_are_given_in_text_page_and_json():
         assert {"clusters": clusters, "confidence": 0.9}.items() <= found.to_dict().items()
 
 
+@pytest.mark.slow
 def test_periods_that_become_small_are_asked_about():
     rng = np.random.default_rng(38)
     sizes = [200] * 20 + [120, 60, 20]
@@ -406,6 +424,7 @@ def test_periods_that_become_small_are_asked_about():
     assert "complete" not in text(monitor({f"d{at}": day(rng, n) for at, n in enumerate(weekly)}))
 
 
+@pytest.mark.slow
 def test_groups_that_break_alike_are_one_alarm():
     rng, history = np.random.default_rng(39), History()
     for at in range(24):
@@ -455,6 +474,7 @@ def test_growth_is_seen_in_few_rows_a_period():
     assert monitor(days(44, 100, 30, bias=1.0)).alarm.trend == ""
 
 
+@pytest.mark.slow
 def test_few_rows_of_one_outcome_name_no_size_that_they_do_not_determine():
     rng = np.random.default_rng(45)
     s = np.linspace(-2, 1, 28)

@@ -43,6 +43,7 @@ def test_a_change_is_found_dated_and_named(change, measure, words):
     assert "says nothing about calibration" in " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_periods_of_one_distribution_raise_no_alarm_even_if_they_share_shocks():
     rng = np.random.default_rng(2)
     found = drift({f"d{at}": Predictions.of(expit(log_odds(rng, 1000) + rng.normal(0, 0.5))) for at in range(60)})
@@ -50,6 +51,7 @@ def test_periods_of_one_distribution_raise_no_alarm_even_if_they_share_shocks():
     assert "No change of the predictions in 60 periods" in str(found)
 
 
+@pytest.mark.slow
 def test_the_change_is_measured_in_log_odds():
     alarm = drift(days(3, lambda s: s + 0.6)).alarm
     assert alarm.since.log_odds - alarm.before.log_odds == pytest.approx(0.6, abs=0.1)
@@ -66,6 +68,7 @@ def test_what_to_do_names_the_whole_range_of_the_beginning():
     )
 
 
+@pytest.mark.slow
 def test_outcomes_do_not_count():
     """Broken calibration is not seen, and tallies give what their predictions alone give."""
     rng = np.random.default_rng(4)
@@ -91,6 +94,7 @@ def test_parts_of_a_day_add_up():
         Predictions.of([0.5]) + Predictions.of(np.full((1, 3), 1 / 3))
 
 
+@pytest.mark.slow
 def test_the_group_that_changed_is_named_and_no_other():
     rng, history = np.random.default_rng(6), History()
     for at in range(50):
@@ -101,6 +105,7 @@ def test_the_group_that_changed_is_named_and_no_other():
     assert "Group 'b': mean log-odds +" in " ".join(str(found).split())
 
 
+@pytest.mark.slow
 def test_the_class_whose_predictions_changed_is_named():
     rng, periods = np.random.default_rng(7), {}
     for at in range(50):
@@ -113,6 +118,7 @@ def test_the_class_whose_predictions_changed_is_named():
     assert "class 'y'" in str(drift(periods))
 
 
+@pytest.mark.slow
 def test_predictions_of_exactly_0_or_1_count_as_shares_of_their_own():
     rng, periods = np.random.default_rng(8), {}
     for at in range(50):
@@ -126,6 +132,7 @@ def test_predictions_of_exactly_0_or_1_count_as_shares_of_their_own():
     assert drift(dict.fromkeys(["a"], Predictions.of([0.0, 1.0]))).log_evidence == [0.0]
 
 
+@pytest.mark.slow
 def test_days_that_resemble_the_day_before_are_warned_of():
     rng, shock, periods = np.random.default_rng(9), 0.0, {}
     for at in range(120):
@@ -134,6 +141,7 @@ def test_days_that_resemble_the_day_before_are_warned_of():
     assert "--time COLUMN:week" in str(drift(periods))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "since"), [(600, 60), (60, 600)])
 def test_a_change_is_found_where_the_number_of_rows_changes_too(before, since):
     rng = np.random.default_rng(10)
@@ -143,6 +151,7 @@ def test_a_change_is_found_where_the_number_of_rows_changes_too(before, since):
     assert "d40" in found.alarm.probable
 
 
+@pytest.mark.slow
 def test_a_history_of_predictions_is_kept_and_not_monitored(tmp_path):
     history = History.of(days(11, lambda s: s + 1, periods=45))
     history.save(tmp_path / "h.json")
@@ -174,6 +183,7 @@ def test_bad_input_names_the_remedy():
         drift({"a": Predictions.of([0.5])}, confidence=1)
 
 
+@pytest.mark.slow
 def test_the_chart_has_its_three_parts_and_the_frame_all_periods():
     found = drift(days(12, lambda s: s + 1))
     assert len(found.plot().axes) == 3
@@ -200,6 +210,7 @@ def test_a_history_of_periods_without_rows_is_refused(tmp_path):
         History.load(path)
 
 
+@pytest.mark.slow
 def test_a_change_is_not_dated_later_than_its_alarm():
     rng = np.random.default_rng(13)
     means = {at: 0.8 if at < 45 else -2.0 for at in range(30, 80)}
@@ -222,6 +233,7 @@ def test_predictions_of_exactly_0_or_1_have_no_mean_to_compare():
     assert MISSING not in str(drift(periods)).partition("Over time")[0]
 
 
+@pytest.mark.slow
 def test_rows_with_their_periods_are_the_predictions_of_these(rng):
     day = np.repeat(np.arange(1, 31), 200)
     p = 1 / (1 + np.exp(-rng.normal(1.0 * (day > 20), 2)))

@@ -89,6 +89,7 @@ def test_a_lag_within_series_covers(rng):
     assert 0.93 <= held / 400 <= 0.97
 
 
+@pytest.mark.slow
 def test_compare_and_skill_take_them_alike(forecasts):
     y, named = forecasts
     of_both = [STATION, DATE]

@@ -158,6 +158,7 @@ def test_a_probability_of_zero_puts_the_floor_under_all():
     assert log_loss == pytest.approx(-np.log([0.005, 0.8, 0.9, 0.4]).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeros_in", ["forecast", "reference"])
 def test_an_infinite_log_loss_is_said_first_and_the_floor_with_what_beats(rng, zeros_in):
     s = rng.normal(0, 2, 500)

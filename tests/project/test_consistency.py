@@ -90,6 +90,7 @@ def test_every_form_of_a_result_concludes_the_same(case):
             assert (words in flat.lower()) == true(found), (name, words)
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_wherever_they_stand(case):
     _, _, _, a = case
     said = json.loads(a.to_json())

@@ -11,14 +11,14 @@ from mutations import Spoiling, outcome_of
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
-        ("files", 1500),
-        ("distributions", 400),
-        ("sheets", 200),
-        ("tallies", 1000),
-        ("maps", 400),
-        ("pools", 300),
-        ("histories", 300),
-        ("logs", 800),
+        ("files", 500),
+        ("distributions", 150),
+        ("sheets", 100),
+        ("tallies", 350),
+        ("maps", 150),
+        ("pools", 100),
+        ("histories", 100),
+        ("logs", 270),
     ],
 )
 @pytest.mark.slow

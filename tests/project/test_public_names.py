@@ -76,6 +76,7 @@ def test_no_module_hides_a_name(package):
     assert modules & names.keys() == {name for name, (home, _) in names.items() if home == "."}
 
 
+@pytest.mark.slow
 def test_a_star_import_and_all_subjects_load_nothing_heavy():
     assert "scipy" not in loaded_by(f"import unperplexed; {'; '.join(f'unperplexed.{name}' for name in SUBJECTS)}")
     assert (
@@ -104,6 +105,7 @@ def test_counting_files_loads_no_other_engine():
     assert not {"dask", "distributed", "pyspark", "pandas"} & loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["check", "--require", "log_loss<1"], ["recalibrate", "-o", "map.json"]])
 def test_commands_on_a_small_file_load_no_scipy(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
@@ -200,6 +202,7 @@ def test_the_stub_is_beside_the_package_as_in_an_editable_install(tmp_path, monk
     assert listed("unperplexed").keys() >= {"assess", "results"}
 
 
+@pytest.mark.slow
 def test_other_names_say_what_is_meant():
     y, p = [1, 0, 1, 1] * 50, [0.9, 0.2, 0.4, 0.7] * 50
     found = unperplexed.assess(y, p, reference="base-rate", resamples=0)

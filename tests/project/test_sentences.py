@@ -65,6 +65,7 @@ def read_back(tree):
                     yield ast.unparse(node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_no_module_reads_a_sentence_back(module):
     assert [*read_back(ast.parse((SOURCE / module).read_text("utf-8")))] == []

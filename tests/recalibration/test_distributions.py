@@ -60,6 +60,7 @@ def _crps(y, forecast):
     return crps_rows(y, forecast, fair=False).mean()
 
 
+@pytest.mark.slow
 def test_pit_values_are_mended(rng):
     y, level, spread = world(rng, 2000, bias=0.5)
     u = norm.cdf((y - level) / spread)
@@ -67,6 +68,7 @@ def test_pit_values_are_mended(rng):
     assert abs(np.mean(new.low) - 0.5) < 0.02 < abs(np.mean(u) - 0.5)
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_stay_as_they_are(rng):
     y, level, spread = world(rng, 2000)
     forecast = forecasts("quantiles", rng, level, spread)
@@ -98,6 +100,7 @@ def test_the_identity_changes_no_bit(rng):
     assert (identity.transform(tied).values == tied.values).all()
 
 
+@pytest.mark.slow
 def test_spread_that_exaggerates_is_followed(rng):
     y, level, spread = world(rng, 2000, follow=-1.0)
     made = fitted(y, forecasts("quantiles", rng, level, spread))
@@ -106,6 +109,7 @@ def test_spread_that_exaggerates_is_followed(rng):
     assert new.spread() == pytest.approx([1, 1], abs=0.15)
 
 
+@pytest.mark.slow
 def test_a_mended_map_moves_and_scales_with_the_unit(rng):
     y, level, spread = world(rng, 600, bias=0.3, follow=-0.5)
     first = forecasts("quantiles", rng, level - 40, spread)
@@ -114,6 +118,7 @@ def test_a_mended_map_moves_and_scales_with_the_unit(rng):
     assert other == pytest.approx(7 + 3 * one, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(rng):
     y, level, spread = world(rng, 400, bias=0.3)
     forecast = forecasts("quantiles", rng, level, spread)
@@ -131,6 +136,7 @@ def test_quantiles_keep_their_order_and_the_bound_of_the_fit(rng):
     assert new.values.min() >= 0
 
 
+@pytest.mark.slow
 def test_new_quantiles_beyond_the_outermost_are_counted(rng):
     y, level, spread = world(rng, wider=2.0)
     forecast = forecasts("quantiles", rng, level, spread)
@@ -159,6 +165,7 @@ def test_a_mended_family_is_a_distribution(rng):
     assert new.subset(np.array([1])).cdf([22.0]) == pytest.approx(new.cdf([22.0, 22.0])[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zero", [None, 0.3])
 def test_counts_and_zeros_keep_their_masses(rng, zero):
     mean, n = rng.gamma(4, 1, 300), 300
@@ -198,6 +205,7 @@ def test_a_damaged_map_is_refused(rng):
             Recalibrator.from_dict({**json.loads(json.dumps(known)), name: wrong})
 
 
+@pytest.mark.slow
 def test_clusters_stay_in_one_fold_and_windows_are_stretches_of_time(rng):
     y, level, spread = world(rng, 400, bias=0.5)
     forecast, day = forecasts("quantiles", rng, level, spread), np.arange(400) // 10
@@ -208,6 +216,7 @@ def test_clusters_stay_in_one_fold_and_windows_are_stretches_of_time(rng):
     assert np.bincount(held.fold).tolist() == [80] * 5
 
 
+@pytest.mark.slow
 def test_weights_of_two_are_rows_that_come_twice(rng):
     y, level, spread = world(rng, 300, bias=0.5)
     forecast = forecasts("quantiles", rng, level, spread)
@@ -219,6 +228,7 @@ def test_weights_of_two_are_rows_that_come_twice(rng):
     assert clustered.value == pytest.approx(other.value, abs=0.02)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_fitted_or_mended_is_refused(rng):
     y, level, spread = world(rng, 200)
     forecast = forecasts("quantiles", rng, level, spread)

@@ -47,6 +47,7 @@ def test_shrunken_effects_are_added_between_two_maps(corrected):
     np.testing.assert_allclose(two, np.stack([1 - expected, expected], axis=1), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_groups_are_not_found_again_on_fresh_rows(corrected):
     """In most of 4 samples; without the correction they are found in all, and the log loss falls."""
     again, gains = 0, []
@@ -60,6 +61,7 @@ def test_groups_are_not_found_again_on_fresh_rows(corrected):
     assert min(gains) > 0
 
 
+@pytest.mark.slow
 def test_without_groups_there_is_one_map():
     rng = np.random.default_rng(1)
     p, x = rng.uniform(0.1, 0.9, 400), rng.normal(size=400)
@@ -71,6 +73,7 @@ def test_without_groups_there_is_one_map():
     assert made.gain_ is None
 
 
+@pytest.mark.slow
 def test_conditions_hold_in_new_rows_as_in_the_rows_searched():
     rng = np.random.default_rng(2)
     n = 300

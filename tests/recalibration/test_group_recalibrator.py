@@ -79,6 +79,7 @@ def test_rows_of_several_classes_sum_to_one_in_any_order():
     assert again.gain_.value == pytest.approx(found.gain_.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_few_clusters_or_rows_have_the_one_map():
     y, p, station = sample(np.random.default_rng(5), 60)
     found = GroupRecalibrator().fit(y, p, by=station)

@@ -133,6 +133,7 @@ def test_a_fit_is_the_maximum_of_the_penalized_likelihood(rng):
     assert all(cost(x) <= cost(x + rng.normal(size=3) / 20) for _ in range(50))
 
 
+@pytest.mark.slow
 def test_held_out_figures_are_those_of_compare(rng):
     y, a, b = experts(rng, 300)
     found = pool(y, {"a": a, "b": b}, method="logarithmic")
@@ -154,6 +155,7 @@ def test_held_out_rows_do_not_know_their_own_outcome(rng):
     assert found.held_out.log_loss > in_sample
 
 
+@pytest.mark.slow
 def test_clusters_share_a_fold_and_weights_are_effective(rng):
     y, a, b = experts(rng, 200)
     groups = np.repeat(np.arange(200), 3)
@@ -167,6 +169,7 @@ def test_clusters_share_a_fold_and_weights_are_effective(rng):
     assert heavy.power == pytest.approx(light.power, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_order_is_fitted(rng):
     y, a, b = experts(rng, 2000)
     found = pool(y, {"a": a, "b": b}, method="mean")
@@ -174,6 +177,7 @@ def test_the_order_is_fitted(rng):
     assert found.power > 1.7
 
 
+@pytest.mark.slow
 def test_saved_pools_are_the_same(rng, tmp_path):
     y, a, b = experts(rng, 60)
     for settings in ({"method": "logarithmic"}, {}, {"method": "mean", "order": -0.5}):
@@ -190,6 +194,7 @@ def saved():
     return json.loads(json.dumps(pool(y, {"a": a, "b": b}).to_dict()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -233,6 +238,7 @@ def test_new_forecasts_are_checked(rng):
     assert found.transform({"a": [90, 20], "b": [70, 40]}, scale="percent") == pytest.approx([0.8, 0.3])
 
 
+@pytest.mark.slow
 def test_columns_of_frames_go_by_name(rng):
     y, p, q = classes(rng, 300, 3)
     names = ["cat", "dog", "eel"]
@@ -250,6 +256,7 @@ def test_columns_of_frames_go_by_name(rng):
     assert pool(None, {"a": a, "b": b}).probabilities == pytest.approx((p + q) / 2)
 
 
+@pytest.mark.slow
 def test_zeros_stay_finite_where_pools_are_fitted_and_are_refused_where_nothing_is_left(rng):
     y, a, b = experts(rng, 200)
     a[:5], y[:5] = 0.0, 1
@@ -338,6 +345,7 @@ def test_a_constant_is_no_evidence_either(rng):
     assert h.by_recalibration
 
 
+@pytest.mark.slow
 def test_pools_saved_without_recalibrated_members_are_read(rng):
     y, a, b = experts(rng, 200)
     plain = json.loads(json.dumps(pool(y, {"a": a, "b": b}, method="logarithmic").to_dict()))
@@ -349,6 +357,7 @@ def test_pools_saved_without_recalibrated_members_are_read(rng):
     assert Pool.from_dict(json.loads(json.dumps(loaded.to_dict()))).to_dict() == loaded.to_dict()
 
 
+@pytest.mark.slow
 def test_text_says_what_was_gained(rng):
     y, a, b = experts(rng, 2000)
     text = str(pool(y, {"a": a, "b": b}, method="logarithmic"))

@@ -49,6 +49,7 @@ def test_recalibration_improves_fresh_forecasts_and_leaves_calibrated_ones():
     assert not calibrated.gain_.significant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "bias", "temperature", "logistic", "beta", "tail", "lapse", "isotonic"])
 @pytest.mark.parametrize("n", [2, 60, 1500])
 def test_never_falls_and_never_reaches_0_or_1(method, n):
@@ -100,6 +101,7 @@ def test_same_from_arrays_frames_tallies_parts_and_any_order(scale):
         assert other.gain_.interval == pytest.approx(expected.gain_.interval, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_many_distinct_values_are_the_same_in_any_order():
     y, p = forecasts(80_000, slope=0.8)  # more than a tally counts by value
     order = np.random.default_rng(1).permutation(y.size)
@@ -194,6 +196,7 @@ def test_few_rows_have_twenty_folds_by_default_and_more_have_five():
     assert few.gain_ == Recalibrator(folds=12).fit(y[:600], p[:600], clusters=np.arange(600) % 12).gain_
 
 
+@pytest.mark.slow
 def test_clusters_share_a_fold_and_widen_the_interval():
     y, p = forecasts(600, seed=4, slope=0.7)
     each = np.arange(600)
@@ -289,6 +292,7 @@ def test_fit_refuses():
         Recalibrator().transform(P)
 
 
+@pytest.mark.slow
 def test_no_gain_below_100_rows():
     assert Recalibrator().fit(Y[:99], P[:99]).gain_ is None
     assert Recalibrator().fit(Y[:100], P[:100]).gain_ is not None

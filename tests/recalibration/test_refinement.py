@@ -54,6 +54,7 @@ def test_separated_outcomes_and_zeros_are_finite():
     assert np.isfinite(refinement_loss([0, 1, 1], [1.0, 0.9, 0.0]))
 
 
+@pytest.mark.slow
 def test_cross_fitted_losses_are_larger_on_average(rng):
     gaps = []
     for _ in range(30):

@@ -78,6 +78,7 @@ def test_each_kind_of_error_is_known_by_its_name_in_results():
                 explain(error)
 
 
+@pytest.mark.slow
 def test_an_assessment_names_the_explanation_of_its_findings_and_the_report_has_it():
     found = assess(*binary(2.0), resamples=0)
     assert found.diagnosis.errors == ("confidence",)
@@ -122,6 +123,7 @@ def models():
     return leaderboard(GradedAnswers({"judge": np.tile(y, 2).astype(float)}, {"stated": both}, question, model))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("result", "terms"),
     [
@@ -137,6 +139,7 @@ def test_other_results_explain_what_they_find_by_the_same_line(result, terms):
     assert "<b>More:</b> unperplexed explain" in found._repr_html_()
 
 
+@pytest.mark.slow
 def test_what_the_named_errors_leave_is_explained():
     y, p = binary(1.0, n=20000)
     found = assess(y, np.where((p > 0.2) & (p < 0.3), p + 0.3, 0.9 * p), resamples=0)
@@ -147,6 +150,7 @@ def test_what_the_named_errors_leave_is_explained():
     assert f"<summary>{UNNAMED}:" in found.to_html()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", [0, 1])
 def test_predictions_without_information_are_not_only_overconfident(signal):
     rng = np.random.default_rng(2)
@@ -169,6 +173,7 @@ def test_groups_whose_errors_cancel_are_explained():
     assert re.search("^More    unperplexed explain .*groups$", str(found), re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_where_only_groups_are_miscalibrated_nothing_says_to_leave_the_probabilities_alone():
     rng = np.random.default_rng(0)
     half, odds = np.arange(4000) % 2, rng.normal(0, 0.5, 4000)

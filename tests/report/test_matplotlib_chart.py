@@ -30,6 +30,7 @@ def strips(figure):
     return [each for each in figure.axes if each.get_gid() == "unperplexed-mirror"]
 
 
+@pytest.mark.slow
 def test_the_marks_are_those_of_the_report(overconfident):
     chart = reliability_chart(Event(overconfident))
     ax = Figure().subplots()
@@ -67,6 +68,7 @@ def test_the_words_are_those_of_the_report(overconfident):
     assert sum(int(text.get_text().split()[0]) for text in strip.texts) == 1000
 
 
+@pytest.mark.slow
 def test_several_share_identity_line_and_histogram(overconfident, rng):
     z = rng.normal(size=1000)
     other = assess(rng.random(1000) < 1 / (1 + np.exp(-z)), 1 / (1 + np.exp(-z)), resamples=0)

@@ -20,6 +20,7 @@ def titles(figure):
     return [ax.get_title("left").strip().replace("\\", "") for ax in figure.axes if ax.get_visible()]
 
 
+@pytest.mark.slow
 def test_each_group_has_its_own_marks(groups):
     figure = groups.plot(Figure(figsize=(8, 5), layout="constrained"))
     assert titles(figure) == [group.key[0] for group in groups.groups]
@@ -46,6 +47,7 @@ def test_bands_and_limits_are_drawn_where_there_are_some(rng):
     assert [len(ax.collections) for ax in weighted.axes] == [1, 1]  # the band, which takes no samples
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_stated(groups):
     figure = groups.plot(Figure(), most=2)
     assert titles(figure) == [group.key[0] for group in groups.groups[:2]]

@@ -62,6 +62,7 @@ def commands(html):
     return [unescape(each) for each in re.findall(r"<code>(.*?)</code>", html, re.DOTALL)]
 
 
+@pytest.mark.slow
 def test_it_is_one_small_file_that_fetches_nothing(page):
     assert len(page.encode()) < 100_000
     assert not re.search(r"https?://|<link|<img|<iframe|@import|\bsrc=|url\(", page)
@@ -124,6 +125,7 @@ def test_what_was_observed_between_two_probabilities():
     assert assess([1, 0], [0.9, 0.1]).observed(0.4, 0.6).total == 0
 
 
+@pytest.mark.slow
 def test_forecasts_that_point_the_wrong_way_are_asked_about():
     y, p = binary(1.0)
     names = np.where(y == 1, "yes", "no")
@@ -154,6 +156,7 @@ def test_figures_are_those_of_the_assessment(sharp, page):
     assert f"base rate {2 * p * (1 - p):.3f}" in page
 
 
+@pytest.mark.slow
 def test_a_bias_names_class_and_sizes():
     rng = np.random.default_rng(3)
     odds = rng.normal(-3, 1.2, 3000)
@@ -200,6 +203,7 @@ def test_the_command_of_the_remedy_is_shown_where_it_is_known(sharp):
     assert command not in sharp.to_html()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -283,6 +287,7 @@ def test_settings_are_shown_as_in_the_text(sharp, page):
     assert shown["intervals"] == "95%, 80 bootstrap replicates, seed 0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["each-class", "auto"])
 def test_classes_have_support_precision_and_recall(view):
     y, p = many(4, 1000)
@@ -348,6 +353,7 @@ def test_groups_are_a_table_and_a_chart():
     assert 'aria-label="Findings by group. ' in html
 
 
+@pytest.mark.slow
 def test_a_comparison_has_differences_settings_and_who_assigned_0():
     y, p = binary(1.2, 90)
     hard = np.where(np.arange(90) < 3, 1.0 - y, p)
@@ -398,6 +404,7 @@ def test_many_files_are_named_in_a_few_words(tmp_path):
     assert called(["-"]) == "standard input"
 
 
+@pytest.mark.slow
 def test_from_the_shell(tmp_path, capsys):
     y, p = binary(1.6, 80)
     rows = "\n".join(f"{a},{b:.6f},{b / 2 + 0.25:.6f},{'ab'[k % 2]}" for k, (a, b) in enumerate(zip(y, p, strict=True)))

@@ -200,6 +200,7 @@ def legends(figure):
     return [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_said(rng):
     z = rng.normal(size=200)
     y = rng.random(200) < 1 / (1 + np.exp(-z))

@@ -38,6 +38,7 @@ def tables(draw):
     return Table(draw(SENTENCES), columns)
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(40, 80))
 def test_a_table_fits_and_keeps_every_word(table, columns):
     shown = text(Document("", "", "Calibrated", "", summary=[table]), columns)

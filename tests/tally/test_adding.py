@@ -27,6 +27,7 @@ def some_tallies(rng, classes):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("few", [2, 3, 100])
 def test_a_few_at_a_time(monkeypatch, rng, classes, few):
@@ -47,6 +48,7 @@ def mixed_columns(rng, dtype):
     return y, x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("certain_and_wrong", [False, True])
 def test_parts_of_two_columns_are_the_whole_whether_counted_by_value_or_in_cells(rng, dtype, certain_and_wrong):

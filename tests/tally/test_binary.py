@@ -48,6 +48,7 @@ def assert_same(found, expected, rtol=1e-12):
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.parametrize("weighted", [False, True])
 class TestCounts:
+    @pytest.mark.slow
     @pytest.mark.parametrize("limit", LIMITS)
     def test_sum_of_parts_is_the_whole(self, layout, weighted, limit):
         (y, p), rng = layouts()[layout], np.random.default_rng(3)

@@ -40,6 +40,7 @@ def tally(p, y, **kinds):
 # ---- laws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["compiled", "numpy"])
 @pytest.mark.parametrize(("classes", "n"), [(3, 9000), (10, 5001), (64, 1500), (300, 90)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

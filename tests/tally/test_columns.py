@@ -42,6 +42,7 @@ def without_kernel(monkeypatch, compute):
         return compute()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("exact_limit", LIMITS)
 @pytest.mark.parametrize("fraction_bits", [3, 9, 12])
@@ -278,6 +279,7 @@ print(np.array_equal(pairs.total, others.total))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or _kernels._kernel is None, reason="limits memory as Linux does")
 def test_too_little_memory_for_cells_leaves_the_counter_as_it_was():
     done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY], capture_output=True, text=True, check=False)

@@ -95,6 +95,7 @@ def stretches(rng, tmp_path, monkeypatch):
     return tmp_path, frame
 
 
+@pytest.mark.slow
 def test_stretches_of_files_are_read_side_by_side(stretches):
     """The tally, the numbers of its rows and their shards included, is that of one thread, and no thread is left."""
     folder, frame = stretches

@@ -69,6 +69,7 @@ def part(y, forecast, rows, **options):
     return up.Tally.of(None if y is None else y[rows], forecast.subset(rows), **options)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_any_order_and_split_gives_the_same_bytes(data):
     form = data.draw(st.sampled_from(FORMS))
@@ -121,6 +122,7 @@ def test_an_assessment_is_that_of_the_rows(form, error):
     assert (of_tally.form, of_tally.n_rows) == (of_rows.form, of_rows.n_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_scores_coverage_and_bars_are_those_of_the_rows(form):
     y, forecast = made(form, 6, 1_500, low=0.1)
@@ -146,6 +148,7 @@ def test_outcomes_at_a_level_are_below_it():
     assert [each.held.value for each in found.coverage if each.name == "90% intervals"] == [pytest.approx(4 / 6)]
 
 
+@pytest.mark.slow
 def test_size_is_bounded_and_extremes_are_kept():
     rng = np.random.default_rng(7)
     y, centre, spread = rows(7, 60_000)

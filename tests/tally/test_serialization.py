@@ -18,6 +18,7 @@ from unperplexed.tally.class_sums import ClassSums, layout
 from unperplexed.tally.serialization import _PREFIX, MAGIC, _columns, tally_state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
 def test_round_trip(rng, tmp_path, name):
     tally = tallies(rng)[name]
@@ -481,6 +482,7 @@ def without_logarithms(tally):
     return replace(tally, diagnosis=tally.diagnosis + earlier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", tallies(np.random.default_rng(0)))
 def test_files_of_version_8_write_every_table(rng, name):
     tally = without_logarithms(tallies(rng)[name]).tagged(model="v7")

@@ -185,6 +185,7 @@ def test_predictions_of_all_classes_are_the_top_label_pairs(rng, exact_limit):
         assert np.bincount(at, each.happened) == pytest.approx(top.happened, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact_limit", [0, 40, 1 << 16])
 @pytest.mark.parametrize("kind", ["ties", "continuous", "float32", "hard", "binary"])
 def test_any_split_in_any_order_is_the_whole(rng, kind, exact_limit):
@@ -484,6 +485,7 @@ def test_unlike_parts_do_not_add_up():
         Tally.of([1], [0.5], parts=PARTS) + Tally.of([1], [0.5])
 
 
+@pytest.mark.slow
 def test_sources_are_kept_and_bounded():
     parts = [Tally.of([1], [0.5], source=f"part {i:03}.csv") for i in range(150)]
     merged = sum(parts, Tally())

@@ -176,6 +176,7 @@ def run(capsys, *words):
     return code, " ".join("".join(capsys.readouterr()).split())
 
 
+@pytest.mark.slow
 def test_commands_read_tags(tmp_path, capsys):
     files = []
     for i, model in enumerate("aab"):

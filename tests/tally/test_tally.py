@@ -200,6 +200,7 @@ def test_parts_know_no_more_than_they_hold_and_still_add_up(y, p, reading):
     assert merged.labels == whole.labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact_limit", [0, 1 << 16])
 def test_identity_element(rng, exact_limit):
     y, p = data(rng, "continuous")

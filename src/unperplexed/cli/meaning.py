@@ -139,8 +139,8 @@ def _read_style(a: argparse.Namespace) -> None:
 
 _STYLE: dict[str, Callable[[str], Any]] = {
     "title": str,
-    "size": lambda text: tuple(_number("--style size", each) for each in text.split("x")),
-    "font-size": lambda text: _number("--style font-size", text),
+    "size": lambda text: tuple(as_number("--style size", each) for each in text.split("x")),
+    "font-size": lambda text: as_number("--style font-size", text),
     "colours": str,
     "axes": str,
 }

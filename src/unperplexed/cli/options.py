@@ -331,9 +331,9 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
     add = About("question", command)
     text = (
-        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises, risk-coverage"
-        " (AURC), tripod (a paragraph for a paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital: random effects);"
-        f" with settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises,"
+        " risk-coverage (AURC), tripod (a paragraph for a paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital:"
+        f" random effects); with settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (

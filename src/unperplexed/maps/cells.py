@@ -109,14 +109,14 @@ class Cells(Frozen, eq=False):
         return np.asarray(product(rises / (_after(e, high) * _after(e, low)) * self.counts.total, rises.T))
 
     def within(self, theta: Floats) -> Floats:
-        """Return the parameters with a lapse between its limits; a small one that does not help at its least."""
+        """Return the parameters with a lapse between its limits, or without a small one that does not help.
+
+        Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
+        """
         if LAPSE not in self.names or not math.isfinite(theta[-1]):
             return theta
-        lapse = min(max(theta[-1], LEAST_LAPSE), MOST_LAPSE)
-        if LEAST_LAPSE < lapse < _SMALL and not self._helps(theta):
-            # Given the line the likelihood is concave in the lapse: it rises all the way down, here in one step.
-            lapse = LEAST_LAPSE
-        return np.append(theta[:-1], lapse)
+        none = theta[-1] < _SMALL and not self._helps(theta)
+        return np.append(theta[:-1], -math.inf if none else min(max(theta[-1], LEAST_LAPSE), MOST_LAPSE))
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the best lapse of a grid; None where none helps."""

@@ -35,7 +35,8 @@ _FARTHEST = 1e6
 _ROUNDING = 1e-9
 """Share of a log-likelihood by which it may fall in a step: sums of rows in single precision are known no better."""
 _FEW = 10
-"""Coefficients whose information costs hardly more than the gradient, so that it is taken at the maximum as well."""
+"""Coefficients whose information costs hardly more than the gradient: it is taken for each step up to near the maximum,
+and there as well."""
 _KEPT = 10
 """So many steps tell how the likelihood bends where the information is kept."""
 _NEAR = 1.0
@@ -72,7 +73,7 @@ class Likelihood(Protocol):
         """Return the Fisher information."""
 
     def within(self, theta: Floats) -> Floats:
-        """Return the coefficients moved to where they may be."""
+        """Return the coefficients moved to where they may be: a lapse to minus infinity where none improves the fit."""
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return the coefficients with a lapse to start from; None where a lapse does not help."""
@@ -128,7 +129,7 @@ class Fit(Frozen, eq=False):
         found[at] = np.linalg.inv(definite(self.information[at] + np.diag(self.precision[free])))
         return found
 
-    @property
+    @cached_property
     def separated(self) -> bool:
         """Whether ever larger coefficients predict the outcomes ever better, so that the prior alone bounds some.
 
@@ -223,12 +224,14 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
         while size > _SHORTEST:
             new = within(x + size * step)
             found, slope = ascent(new)
-            gained = found - 0.5 * float(precision @ new**2) - now
+            gained = found - 0.5 * float(precision @ np.where(np.isfinite(new), new, 0.0) ** 2) - now
             if gained >= -_ROUNDING * abs(now):
                 break
             size /= 4
         else:
             break
+        if not np.isfinite(new).all():
+            return _climbed(of, prior, full(new), known)
         seen = [*seen, _Step(new - x, gradient - slope)][-_KEPT:]
         x, value, gradient = new, found, slope
         still = precisions.estimated(x, factored)
@@ -240,7 +243,8 @@ def _climbed(of: Likelihood, prior: Prior, theta: Floats, known: Floats | None) 
             break
         came_near = expected < _NEAR and not near
         near = near or came_near
-        if surprising or (came_near and number):  # a start that is near has the information that is asked for
+        cheap = x.size <= _FEW and not near
+        if surprising or cheap or (came_near and number):  # a start that is near has the information asked for
             information, factored, seen = of.information(full(x))[square], None, []
     whole, precision = np.zeros((theta.size, theta.size)), np.zeros(theta.size)
     whole[square], precision[free] = information, precisions.each

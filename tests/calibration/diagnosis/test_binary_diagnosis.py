@@ -235,6 +235,7 @@ def test_separated_outcomes_end_in_no_warning():
     assert "not determined" in separated.verdict
 
 
+@pytest.mark.slow
 def test_what_is_not_determined_is_not_given_as_a_number(rng):
     s = rng.normal(0, 2, 1000)
     steps = [
@@ -249,6 +250,7 @@ def test_what_is_not_determined_is_not_given_as_a_number(rng):
         assert not any(number in text for number in ("51", "+50", "−50", "+2", "95% CI", "Mended together, pred"))
 
 
+@pytest.mark.slow
 def test_remedies_are_told_in_the_order_in_which_they_are_applied(rng):
     found = diagnose(*planted(rng, 20_000, bias=0.5, confidence=0.5))
     remedy = {finding.error: finding.remedy for finding in found.findings}
@@ -343,6 +345,7 @@ def test_without_rows_or_of_an_earlier_tally_there_is_none(rng):
 class TestConclusions:
     """What a user is told in the cases that were told wrongly."""
 
+    @pytest.mark.slow
     def test_fraud_that_is_overpredicted_is_called_so(self, rng):
         s = rng.normal(-4, 1.3, 6000)
         y, p = (rng.random(6000) < expit(s)).astype(int), expit(s + 3.3)
@@ -443,6 +446,7 @@ def test_a_bias_beside_other_errors_has_the_sign_of_observed_less_predicted(seed
     assert bias.interval[0] < bias.parameter < bias.interval[1]
 
 
+@pytest.mark.slow
 def test_weighted_rows_that_were_certain_and_wrong_are_counted_and_listed(rng):
     s = rng.normal(0, 2, 800)
     p, w = expit(s), rng.exponential(size=800) + 0.05

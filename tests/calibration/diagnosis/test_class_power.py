@@ -118,6 +118,7 @@ def test_a_class_that_never_occurs_has_a_bias_without_bounds(rng):
     assert np.isnan(found.interval).all()
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth(rng):
     held = []
     for _ in range(150):

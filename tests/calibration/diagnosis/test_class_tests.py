@@ -143,6 +143,7 @@ def test_effects_of_clusters_are_drawn_towards_their_mean_where_classes_are_rare
     assert (effect.tolist(), freedom.tolist()) == ([1.0] * 4, [np.inf] * 4)
 
 
+@pytest.mark.slow
 def test_p_values_of_calibrated_forecasts_are_uniform(rng):
     found = []
     for _ in range(80):

@@ -139,6 +139,7 @@ def test_a_further_kind_is_shown_wherever_findings_are(monkeypatch):
     assert math.isfinite(assess(y, p, resamples=0).diagnosis.cost)
 
 
+@pytest.mark.slow
 def test_a_further_kind_is_looked_for_and_found_among_several_classes(monkeypatch):
     """By its record alone: its map is fitted by itself, in pairs and with biases; counts know no such map."""
     wave = Kind(

@@ -495,6 +495,7 @@ def odd_forecasts(seed):
     return p.astype(rng.choice([np.float32, np.float64])), y, weights, cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_odd_forecasts(seed):
     found = diagnose(*odd_forecasts(seed))
@@ -583,6 +584,7 @@ def test_errors_of_many_rows_are_named_and_priced_by_some_of_them_and_tested_by_
     assert f"errors named and priced by {some.n_named_by:,} rows chosen at random" in said
 
 
+@pytest.mark.slow
 def test_rows_are_counted_and_then_read_once(rng, monkeypatch):
     """Also where some of them name the errors, and only once where they were counted before."""
     p, y = simulate(rng, 6000, 4, confidence=0.6)

@@ -179,9 +179,9 @@ def designs(rng, classes, n):
     [
         (3, 300, 8),
         (10, 500, 4),
-        pytest.param(3, 300, 400, marks=pytest.mark.slow),
-        pytest.param(10, 500, 200, marks=pytest.mark.slow),
-        pytest.param(100, 2000, 10, marks=pytest.mark.slow),
+        pytest.param(3, 300, 150, marks=pytest.mark.slow),
+        pytest.param(10, 500, 80, marks=pytest.mark.slow),
+        pytest.param(100, 2000, 5, marks=pytest.mark.slow),
         pytest.param(1000, 3000, 1, marks=pytest.mark.slow),
     ],
 )
@@ -307,6 +307,7 @@ def test_the_printed_command_names_the_columns_rightly(exchanged, capsys, read, 
         assert after["scores"][0]["log_loss"] == pytest.approx(loss)
 
 
+@pytest.mark.slow
 def test_the_line_of_python_names_the_columns_rightly(exchanged):
     p, y = exchanged
     y_true, y_prob = np.array(["cat", "dog", "fox"])[y], pl.read_csv("named.csv")[["p_cat", "p_dog", "p_fox"]]

@@ -56,6 +56,7 @@ def test_standard_errors_are_those_of_the_expected_information(family, k):
     np.testing.assert_allclose(ours, expected, rtol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [-0.8, -0.45, -0.1, 0, 0.3, 1, 5])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_beats_the_fit(family, k):

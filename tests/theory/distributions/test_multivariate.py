@@ -58,6 +58,7 @@ def test_printed_value():
     assert ours.generalized_average_density() == pytest.approx(0.01152, abs=5e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [-0.45, -0.1, -1e-5, 0, 1e-5, 0.3, 2])
 def test_mass_entropy_and_average_by_quadrature_in_the_plane(k):
     shape = SHAPE[:2, :2]
@@ -134,6 +135,7 @@ def test_distribution_function(k):
     assert ours.marginal(2).cdf([1.0]) == pytest.approx(CoupledGaussian(0.5, np.sqrt(SHAPE[2, 2]), k).cdf(1), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [-0.3, -0.05, 0, 0.05, 0.4, 2])
 def test_draws_follow_the_distribution(k):
     ours = MultivariateCoupledGaussian(LOC, SHAPE, k)

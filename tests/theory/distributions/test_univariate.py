@@ -176,6 +176,7 @@ def test_symmetry(k):
     assert ours.ppf(0.25) + ours.isf(0.25) == pytest.approx(4.0, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [-0.95, -0.5, -1 / 3, -0.1, -0.005, 0, 0.005, 0.1, 0.3, 0.45])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_moments_entropy_and_mass_by_quadrature(family, k):
@@ -287,6 +288,7 @@ def test_agrees_with_scipy(name):
     np.testing.assert_allclose(ours.interval(0.9), theirs.interval(0.9), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [-0.9, -0.3, -1e-4, 0, 1e-4, 0.2, 1, 5])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_draws_follow_the_distribution(family, k):
