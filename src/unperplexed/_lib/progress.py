@@ -14,7 +14,8 @@ from threading import Semaphore
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 
 _END: Any = object()
 

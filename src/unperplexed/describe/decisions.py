@@ -241,8 +241,8 @@ def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
     here = everything >= floor
     lines = []
     for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
-        band = rule.band(getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
-        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, *band, label=name))
+        ends = rule.band(getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
+        lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
     if here.any():
         lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
     axis = f"Threshold probability of '{short_name(str(c.labels[1]))}'"

@@ -15,7 +15,7 @@ from .._lib.progress import at_once
 from .._lib.typing import Floats
 from .compiled import kernel as _kernel
 
-F = TypeVar("F", np.float32, np.float64)
+F = TypeVar("F", bound="np.floating[Any]")
 
 _MUCH = 5_000_000
 """Additions that are worth a thread."""
