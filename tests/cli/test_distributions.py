@@ -96,7 +96,7 @@ def test_the_command_of_the_remedy_of_a_hub_runs(folder, rng):
     assert main(["assess", *words, "--json", "a.json"]) == 0
     parsed = _parsed(_parser("assess"), ["assess", *words])
     assert main(shlex.split(distribution_command(parsed))[1:]) == 0
-    assert main(["recalibrate", "--hub", "hub.csv", "--apply", "map.json", "-o", "new.csv"]) == 0
+    assert main(["recalibrate", "--hub", "hub.csv", "--apply", "hub-map.json", "-o", "new.csv"]) == 0
 
 
 def test_groups_do_not_change_what_all_rows_are_judged_by(folder, rng):

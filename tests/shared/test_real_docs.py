@@ -188,8 +188,8 @@ def test_elections_bracket():
     every, some = (assess(y[rows], p[rows], resamples=0).reported.geometric_accuracy for rows in (p >= 0, still_open))
     states(
         "elections",
-        f"{percent(~still_open)} of {p.size:,} rows",
-        f"is {every:.3f}, and that of the {still_open.sum():,} open rows {some:.3f}",
+        f"{percent(~still_open)} of {p.size:,} forecasts",
+        f"is {every:.3f} for all of them, but only {some:.3f} for the {still_open.sum():,} open ones",
     )
 
 

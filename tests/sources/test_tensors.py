@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError, Tally, tally_files
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 
 torch = pytest.importorskip("torch")
 LABELS, READ = np.arange(60) % 3, {"scale": "logits"}
@@ -77,3 +80,12 @@ def test_files_that_are_no_column_are_refused(tmp_path, logits):
     short = saved(tmp_path, "labels.pt", logits, LABELS[:59])
     with pytest.raises(InputError, match="has 59 rows, logits 60; each forecast needs its outcome"):
         tally_files(path, truth=short, prob="logits", **READ)
+
+
+def test_predictions_of_the_hugging_face_trainer_need_no_names(tmp_path, logits):
+    np.savez(tmp_path / "predictions.npz", predictions=logits, label_ids=LABELS)
+    said = []
+    reading = FileReading(options=READ)
+    [batch] = ForecastFiles([str(tmp_path / "predictions.npz")], Selection(), reading, say=said.append)
+    assert said == ["outcomes from 'label_ids'", "probabilities from 'predictions'"]
+    assert Tally.count(batch.forecasts).scores == Tally.of(LABELS, logits, **READ).scores
