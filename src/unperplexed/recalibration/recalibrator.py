@@ -271,8 +271,8 @@ class Recalibrator(Fitted[State]):
         state = self.state
         known = is_number(prevalence, LEAST_PREVALENCE, 1 - LEAST_PREVALENCE)
         if not (state.two and 0 < state.facts.observed[1] < 1 and known):
-            expected = "expected a frequency between 0 and 1, for two classes that both occurred"
-            raise InputError(f"prevalence (--prevalence): {expected}; got {prevalence!r}.")
+            about = "between 0 and 1, for two classes that both occurred"
+            raise InputError(f"prevalence (--prevalence): expected a frequency {about}; got {prevalence!r}.")
         return self.with_state(replace(state, prevalence=float(prevalence)), self.dependence_)
 
     @property
