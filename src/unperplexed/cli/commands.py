@@ -191,7 +191,7 @@ def _precision(a: Assessment, _: None) -> Found:
     from ..describe.assessment_tables import precision_table
 
     values = {"average_precision": a.average_precision, "curve": a.precision_recall}
-    return _table(precision_table(a), "precision and recall take forecasts of two classes"), plain_values(values)
+    return _table(precision_table(a), "precision and recall take two classes that both occurred"), plain_values(values)
 
 
 def _confusion(a: Assessment, _: None) -> Found:

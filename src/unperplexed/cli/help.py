@@ -272,7 +272,7 @@ USAGE = {
     "tally": Usage(
         [f"{_READ} -o counts.tally", "TALLY TALLY ... -o sum.tally", "TALLY"],
         "Count rows into a small file, which adds up with others and is assessed like rows; add such files up, or show"
-        " one.",
+        " one. Of files without outcomes it counts the predictions, for tests of drift.",
         ["tally day1.parquet --truth y --prob p -o day1.tally", "tally 'days/*.tally' -o year.tally"],
         "--truth --prob --where --clusters --parts --tag --mixed --json --output",
         "assess, monitor",

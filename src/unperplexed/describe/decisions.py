@@ -77,10 +77,10 @@ def costs_table(d: Decision) -> Table:
 def confusion_table(d: Decision) -> Table:
     """Return the rows by decision and outcome."""
     negative, positive = short_names(map(str, d.labels))
-    c = d.confusion
+    c, at = d.confusion, f"threshold {d.threshold:.4g}" if math.isnan(d.thresholds.low) else "each threshold"
     return Table.of(
         "Decisions by the predicted probabilities.",
-        Column(f"at threshold {d.threshold:.4g}", [f"observed {positive!r}", f"observed {negative!r}"]),
+        Column(f"at {at}", [f"observed {positive!r}", f"observed {negative!r}"]),
         Column("acted on", [count(c.true_positives), count(c.false_positives)]),
         Column("not acted on", [count(c.false_negatives), count(c.true_negatives)]),
     )

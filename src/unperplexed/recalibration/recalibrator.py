@@ -39,7 +39,7 @@ from .fitting import (
 )
 from .gain import Baseline, Gain
 from .saved import DISTRIBUTIONS, Saved, groups_dict, groups_of, state_dict, state_of
-from .state import Candidate, State, map_text
+from .state import LEAST_PREVALENCE, Candidate, State, map_text
 
 if TYPE_CHECKING:
     from ..forecasts.distributions.predictive import Predictive
@@ -269,9 +269,10 @@ class Recalibrator(Fitted[State]):
         array([0.01])
         """
         state = self.state
-        if not (state.two and 0 < state.facts.observed[1] < 1 and is_number(prevalence, 0, 1) and prevalence % 1):
-            known = "expected a frequency between 0 and 1, for two classes that both occurred"
-            raise InputError(f"prevalence (--prevalence): {known}; got {prevalence!r}.")
+        known = is_number(prevalence, LEAST_PREVALENCE, 1 - LEAST_PREVALENCE)
+        if not (state.two and 0 < state.facts.observed[1] < 1 and known):
+            about = "between 0 and 1, for two classes that both occurred"
+            raise InputError(f"prevalence (--prevalence): expected a frequency {about}; got {prevalence!r}.")
         return self.with_state(replace(state, prevalence=float(prevalence)), self.dependence_)
 
     @property

@@ -16,7 +16,7 @@ from .averaging import LEAST_WEIGHT
 from .files import Form
 from .fitting import GroupGain, GroupMaps, HeldOutGroup
 from .gain import Baseline, Gain
-from .state import Candidate, Facts, State
+from .state import LEAST_PREVALENCE, Candidate, Facts, State
 
 ONE = Form("unperplexed recalibration map", "a recalibration map", "the recalibration map has", versions=(1, 2))
 
@@ -81,8 +81,8 @@ def state_of(data: Any) -> tuple[State, dict[str, Any]]:
     require(baseline is None or gain is not None, "baseline")
     raised_to, prevalence = _raised_to(data, facts), data.get("prevalence")
     if prevalence is not None:
-        require(len(facts.labels) == 2 and 0 < facts.observed[1] < 1, "prevalence")
-        prevalence = number(prevalence, "prevalence", SMALLEST, 1 - SMALLEST)
+        require(len(facts.labels) == 2 and 1e-100 < facts.observed[1] < 1, "prevalence")
+        prevalence = number(prevalence, "prevalence", LEAST_PREVALENCE, 1 - LEAST_PREVALENCE)
     return State(facts, candidates, maps, gain, baseline, raised_to=raised_to, prevalence=prevalence), dict(settings)
 
 

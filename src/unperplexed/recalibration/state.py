@@ -15,6 +15,7 @@ from .._lib.formatting import short_name
 from .._lib.typing import Floats
 from ..forecasts.forecasts import Block
 from ..forecasts.labels import Label
+from ..maps.classes import inside
 from ..maps.parameters import family_of
 from ..report.numbers import MINUS
 from .averaging import IDENTITY, LEAST_WEIGHT, Average, HeldOut, Weighted, predicted_by
@@ -69,6 +70,10 @@ class Facts(Frozen):
     """Number of rows of the random sample that the fit used; 0 where it used all rows."""
     certain: int = field(default=0, compare=False)
     """Number of rows of a tally with a probability of exactly 0 or 1, whose log-odds it does not know. Not saved."""
+
+
+LEAST_PREVALENCE = 1e-9
+"""Smallest frequency of the positive class that a map can be for; 1 minus it is the largest."""
 
 
 class State(Weighed, Frozen):
@@ -128,7 +133,7 @@ class State(Weighed, Frozen):
         if self.prevalence is None:
             return found
         odds = found * [1.0, self.odds_ratio]
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return np.asarray(inside(odds / odds.sum(axis=1, keepdims=True)))
 
     @property
     def odds_ratio(self) -> float:
