@@ -58,8 +58,8 @@ def test_laws():
     [
         ({"rate": 1.0}, "rate: expected a number between 0 and 1, got 1.0"),
         ({"rate": 0.1, "auc": 0.4}, "auc: expected a number between 0.5 and 1"),
-        ({"rate": 0.1, "slope": 0.8}, "auc: missing; all but O/E and a bias depend on how far predictions differ"),
-        ({"rate": 0.1, "precision": {"slope": 0.2}}, "auc: missing; all but O/E and a bias depend"),
+        ({"rate": 0.1, "slope": 0.8}, "auc: missing; slope, AUC and net benefit depend on it"),
+        ({"rate": 0.1, "precision": {"slope": 0.2}}, "auc: missing; slope, AUC and net benefit depend on it"),
         ({"rate": 0.1, "auc": 0.7, "slope": 1.0}, "slope is to differ from 1"),
         ({"rate": 0.1, "bias": 0.0}, "bias: expected a share of 1"),
         ({"rate": 0.1, "bias": 2}, "bias: expected a share of 1"),
