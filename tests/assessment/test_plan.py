@@ -33,13 +33,13 @@ def test_power_is_what_was_asked_for(rng):
     """Of a Wald test of the slope, which is 0.75; 0.8 within four standard errors."""
     asked, seen = plan(rate=0.3, auc=0.75, slope=0.75), 0
     spread = np.sqrt(2) * norm.ppf(0.75)
-    for _ in range(250):
+    for _ in range(150):
         y = rng.uniform(size=asked.rows) < 0.3
         s = rng.normal(logit(0.3) + np.where(y, 0.5, -0.5) * spread**2, spread)
         tally = Tally.of((rng.uniform(size=s.size) < expit(0.75 * s)).astype(int), expit(s))
         slope = line_of_tally(tally).slope
         seen += abs(slope.value - 1) > norm.ppf(0.975) * slope.standard_error
-    assert seen / 250 == pytest.approx(0.8, abs=0.1)
+    assert seen / 150 == pytest.approx(0.8, abs=0.12)
 
 
 def test_laws():
