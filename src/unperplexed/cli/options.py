@@ -318,9 +318,8 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     """Add what else is assessed and shown: sections, thresholds, groups and their order, and how charts are drawn."""
     add = About("question", command)
     text = (
-        "print more: averages, profile, scores, calibration, classes, confusion, surprises, tripod (a paragraph for a"
-        " paper, with O/E, ICI, E50, E90, scaled Brier; --by hospital: random effects); with settings:"
-        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        "print more: averages, profile, scores, calibration, classes, confusion, surprises, tripod (for a paper: O/E,"
+        f" ICI, E50, E90, IPA; --by hospital); with settings: profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
