@@ -1,7 +1,7 @@
 """Coverage of the intervals of O/E, scaled Brier score, ICI, E50 and E90, and of means over hospitals.
 
 ``python benchmarks/validation.py`` prints the share of samples whose 95% interval holds the truth, in three designs,
-and of 20 hospitals that truly differ. Two minutes on one core.
+and of 20 hospitals that truly differ. A few minutes on one core.
 """
 
 from __future__ import annotations

@@ -33,13 +33,13 @@ def test_power_is_what_was_asked_for(rng):
     """Of a Wald test of the slope, which is 0.75; 0.8 within four standard errors."""
     asked, seen = plan(rate=0.3, auc=0.75, slope=0.75), 0
     spread = np.sqrt(2) * norm.ppf(0.75)
-    for _ in range(250):
+    for _ in range(150):
         y = rng.uniform(size=asked.rows) < 0.3
         s = rng.normal(logit(0.3) + np.where(y, 0.5, -0.5) * spread**2, spread)
         tally = Tally.of((rng.uniform(size=s.size) < expit(0.75 * s)).astype(int), expit(s))
         slope = line_of_tally(tally).slope
         seen += abs(slope.value - 1) > norm.ppf(0.975) * slope.standard_error
-    assert seen / 250 == pytest.approx(0.8, abs=0.1)
+    assert seen / 150 == pytest.approx(0.8, abs=0.12)
 
 
 def test_laws():
@@ -58,8 +58,8 @@ def test_laws():
     [
         ({"rate": 1.0}, "rate: expected a number between 0 and 1, got 1.0"),
         ({"rate": 0.1, "auc": 0.4}, "auc: expected a number between 0.5 and 1"),
-        ({"rate": 0.1, "slope": 0.8}, "auc: missing; all but O/E and a bias depend on how far predictions differ"),
-        ({"rate": 0.1, "precision": {"slope": 0.2}}, "auc: missing; all but O/E and a bias depend"),
+        ({"rate": 0.1, "slope": 0.8}, "auc: missing; slope, AUC and net benefit depend on it"),
+        ({"rate": 0.1, "precision": {"slope": 0.2}}, "auc: missing; slope, AUC and net benefit depend on it"),
         ({"rate": 0.1, "auc": 0.7, "slope": 1.0}, "slope is to differ from 1"),
         ({"rate": 0.1, "bias": 0.0}, "bias: expected a share of 1"),
         ({"rate": 0.1, "bias": 2}, "bias: expected a share of 1"),

@@ -117,7 +117,7 @@ def plan(
     asked = _widths(precision, at, auc is not None, bias is None and slope is None)
     exact = chain(_precise(forecasts, asked, at), _seen(forecasts, bias, slope, power))
     if auc is None and (slope is not None or {*asked} - {"oe"}):
-        raise InputError("auc: missing; all but O/E and a bias depend on how far predictions differ. Name it: 0.75.")
+        raise InputError("auc: missing; slope, AUC and net benefit depend on it. Name what you expect, such as 0.75.")
     needs = {question: math.ceil(rows * design_effect) for question, rows in exact}
     return Plan(max(needs.values()), needs, rate, auc, design_effect)
 

@@ -34,9 +34,9 @@ _FEWEST = 10
 _POINTS = 100
 """Points of equal weight in which chance of the curve is drawn."""
 
-
 _WIDER = 1.3
-"""The noise of a curve that a few events have bent down is as much too small (benchmarks/validation.py)."""
+"""Where few events bend a curve down, its noise is estimated too small: so much makes up for it
+(benchmarks/validation.py)."""
 
 
 class Validation(JsonResult):

@@ -221,8 +221,7 @@ def _tripod(found: Any, _: None) -> Found:
 
     if _all_rows(found).bias is None:
         return [Prose("Not shown: tripod takes forecasts of two classes.")], None
-    v = found.validation
-    return [Prose(tripod_text(v)), *tables_of(v)], plain_values(v)
+    return [Prose(tripod_text(found.validation)), *tables_of(found.validation)], plain_values(found.validation)
 
 
 SECTIONS = {
@@ -330,14 +329,13 @@ def _tally_of_classes(a: argparse.Namespace, rows: Input, without: list[str]) ->
 
 def plan(arguments: argparse.Namespace) -> None:
     """Say how many rows a study needs."""
-    from ..assessment.plan import WIDTHS
-    from ..assessment.plan import plan as planned
+    from ..assessment import plan as planning
 
     a = arguments
-    widths = dict(pair("--precision", text, [*WIDTHS]) for text in a.precision)
+    widths = dict(pair("--precision", text, [*planning.WIDTHS]) for text in a.precision)
     a.precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
     names = "rate", "auc", "bias", "slope", "precision", "thresholds", "power", "design_effect"
-    found = planned(**{name: getattr(a, name) for name in names})
+    found = planning.plan(**{name: getattr(a, name) for name in names})
     outputs = Outputs(a)
     outputs.write(found.to_json, partial(outputs.text, found), {})
 

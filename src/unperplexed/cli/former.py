@@ -62,7 +62,7 @@ FLAGS = _by_former(
         "--costs fp=1 fn=4": ("--cost-fp", "--cost-fn"),
         "--costs tn= (the negative of a benefit)": ("--benefit-tn",),
         "--costs tp= (the negative of a benefit)": ("--benefit-tp",),
-        "--costs, which set it (--plot draws the curve of all thresholds)": ("--threshold", "--thresholds"),
+        "--costs, which set it (--plot draws the curve of all thresholds)": ("--threshold",),
         "--earlier": ("check --baseline", "check --reference", "check --against", "check --previous", "--compare-to"),
         "--engine dask:ADDRESS": ("--scheduler",),
         "--engine spark:URL": ("--master",),
