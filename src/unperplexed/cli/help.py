@@ -264,6 +264,7 @@ USAGE = {
         [
             "lm samples.jsonl --report model.html",
             "lm new.jsonl --compare old.jsonl",
+            "lm batch_output.jsonl --truth gold.json",
             "lm answers.csv --truth grade --stated confidence --by model",
         ],
         "--compare --truth --stated --question --answer --by --report --json",
