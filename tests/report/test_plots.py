@@ -268,6 +268,8 @@ def test_a_picture_for_print_has_title_caption_size_and_type(tmp_path, rain):
     assert all(len({*each}) == 1 for each in colours)
     _, words = written(tmp_path, *of, "--by", "season", "--style", "title=By season")
     assert all(each in words for each in ("By season", "summer", "winter; cold", "Observed frequency of wet"))
+    _, words = written(tmp_path, *of, "--by", "season", "--where", "season = 'summer'", "--style", "title=One season")
+    assert all(each in words for each in ("One season", "summer"))
 
 
 def test_python_writes_the_same_picture(tmp_path, rain):

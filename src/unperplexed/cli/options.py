@@ -404,9 +404,7 @@ def add_json(command: argparse.ArgumentParser, text: str = "write all results as
     About("work", command)("--json", metavar="PATH", text=text)
 
 
-def add_plot(
-    command: argparse.ArgumentParser, text: str = "write the chart (.svg, .pdf, .png); --style: its look"
-) -> None:
+def add_plot(command: argparse.ArgumentParser, text: str = "write the chart (.svg, .pdf or .png)") -> None:
     """Add the plot to write."""
     About("work", command).path("--plot", text=text)
     if command.prog.endswith(" demo"):

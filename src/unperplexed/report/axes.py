@@ -146,7 +146,7 @@ def _write_title(figure: Figure, title: str) -> None:
     lines = "\n".join(textwrap.wrap(drawable(title, 300), int(figure.get_figwidth() * 72 / size * 1.42)))
     texts = [(ax, text) for ax in figure.axes for text in ax.get_children() if isinstance(text, Text)]
     titles = [text for ax, text in texts if text.get_text() and text.get_text() == ax.get_title("left")]
-    if len(titles) == 1:
+    if len(titles) == 1 and not titles[0].get_text().endswith("\n"):  # as those of small charts do
         titles[0].set_text(lines)
     else:
         figure.suptitle(lines, x=0.02, ha="left", fontsize=size, fontweight="bold")
