@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from .._lib.formatting import command_line
+from .._lib.formatting import command_line, number_of
 from .._lib.output_files import REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.document import Document, Python
@@ -206,3 +206,10 @@ def _saved(figure: Figure, path: Path) -> bytes:
     with rc_context({"svg.hashsalt": "unperplexed"}):
         figure.savefig(stream, format=form, dpi=150, bbox_inches="tight", metadata=undated.get(form))
     return stream.getvalue()
+
+
+def recalibrated_of(changed: int, rows: int) -> str:
+    """Say how many rows were recalibrated, and that others are still there."""
+    if changed == rows:
+        return f"{number_of(rows, 'row')} recalibrated"
+    return f"{changed:,} of {number_of(rows, 'row')} recalibrated, the other {rows - changed:,} are as they were"
