@@ -21,7 +21,7 @@ from ..tally.tally import Tally
 from .input import Input
 from .meaning import pair
 from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
-from .outputs import sayer
+from .outputs import recalibrated_of, sayer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -155,7 +155,6 @@ def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]
 def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Sequence[str]) -> str:
     """Write a file of predictive distributions, mended by a map of some forecasters; say what was written."""
     from ..sources.mended_files import write_mended
-    from .recalibrate import recalibrated_of
 
     rows, selection = Input.of(a), selection_of(a)
     [name, *others] = hub_files(rows.files) if a.hub else rows.files

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._lib.errors import InputError
-from .._lib.formatting import command_line
+from .._lib.formatting import command_line, number_of
 from .._lib.output_files import PICTURES, REPORTS, check_output, whole_files
 from ..report import terminal
 from ..report.chart import Style
@@ -193,3 +193,10 @@ def called(files: Sequence[str]) -> str:
     names = ["standard input" if file == "-" else Path(file).name if Path(file).is_file() else file for file in files]
     more = len(names) - _MOST_CALLED
     return ", ".join(names[:_MOST_CALLED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def recalibrated_of(changed: int, rows: int) -> str:
+    """Say how many rows were recalibrated, and that others are still there."""
+    if changed == rows:
+        return f"{number_of(rows, 'row')} recalibrated"
+    return f"{changed:,} of {number_of(rows, 'row')} recalibrated, the other {rows - changed:,} are as they were"

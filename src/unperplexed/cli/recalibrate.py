@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import command_line, number_of
+from .._lib.formatting import command_line
 from .._lib.json_files import READING, made_of_file
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
@@ -31,7 +31,7 @@ from .advice import apply_command, column_names
 from .classes import NewRows, written_text
 from .input import Input, class_tally
 from .options import PREDICTIVE, predicts_numbers, refuse_given
-from .outputs import MAPS, Outputs, show_while_read
+from .outputs import MAPS, Outputs, recalibrated_of, show_while_read
 from .reading import kept_reading
 
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report", "force")
@@ -178,13 +178,6 @@ def _caution(made: Any, say: Callable[[str], None]) -> None:
     """Say that the fit advised against the map."""
     if isinstance(made, Recalibrator) and made.leave_as_it_is:
         say("the fit advised to leave the forecasts as they are; the map that it saved changes them all the same")
-
-
-def recalibrated_of(changed: int, rows: int) -> str:
-    """Say how many rows were recalibrated, and that others are still there."""
-    if changed == rows:
-        return f"{number_of(rows, 'row')} recalibrated"
-    return f"{changed:,} of {number_of(rows, 'row')} recalibrated, the other {rows - changed:,} are as they were"
 
 
 def _map_from_dict(data: Any) -> Any:

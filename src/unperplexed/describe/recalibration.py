@@ -23,18 +23,20 @@ def recalibrator_document(r: Recalibrator, naming: Naming, *, brief: bool) -> Do
     """Describe a fit; before one, the settings."""
     if not r.fitted:
         return Document("Recalibration", "", repr(r), "It is not fitted.")
-    found = r.distributions
+    clusters, found = r.n_rows_ >= FEWEST_ROWS, r.distributions
+    few = f"{FEWEST_CLUSTERS} clusters of dependent rows" if clusters else f"{FEWEST_ROWS} rows (n = {r.n_rows_})"
+    no_gain = f"No gain is estimated from fewer than {few}."
     if found is not None:
         facts = f"fitted to {found.n_rows:,} forecasts by {found.form}"
         headline = concluded(found.identity, found.gain, "log score", f"Recalibrate: {found.words}")
-        gain = _NO_GAIN if found.gain is None else found.gain.of("Log score")
+        gain = no_gain if found.gain is None else found.gain.of("Log score")
         summary: list[Block] = [maps_table(found.candidates, "log score")]
     else:
         of, sampled = r.state.facts, r.state.facts.sampled
         sample = f"a random sample of {sampled:,} of " if sampled else ""
         facts = f"fitted to {sample}{of.n_rows:,} rows of {len(of.labels):,} classes"
         zeros = "" if r.state.baseline is None else r.state.baseline.zeros_text()
-        headline, gain = conclusion(r.state), _NO_GAIN if r.gain_ is None else f"{zeros} {r.gain_}".lstrip()
+        headline, gain = conclusion(r.state), no_gain if r.gain_ is None else f"{zeros} {r.gain_}".lstrip()
         summary = [maps_table(r.state.candidates, "log loss"), *_terms(r.state, of)]
     others = f"{1 - (found or r.state).identity:.0%}"
     changed = [_CHANGES.format(others)] * (r.leave_as_it_is and others != "0%")
@@ -58,7 +60,6 @@ def _prior_shift(state: State) -> Iterator[str]:
 
 
 _CHANGES = "The saved map changes them all the same, as other maps have {} of the weight"
-_NO_GAIN = f"No gain is estimated from fewer than {FEWEST_ROWS} rows or {FEWEST_CLUSTERS} clusters of dependent rows."
 
 
 def maps_table(candidates: Sequence[Candidate], score: str) -> Table:
