@@ -266,10 +266,9 @@ def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], lis
         made = [*columns_of_values(name, _taken(parts, name))]
         return made, _remark(made[0], truth, named)
 
-    names = list(parts[0][0])
-    for name, (made, remark) in zip(names, at_once(read, names, threads_for(len(truth))), strict=True):
+    for made, remark in at_once(read, [*parts[0][0]], threads_for(len(truth))):
         columns += made if named or not remark else ()
-        warnings += [f"column {name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
+        warnings += [f"column {made[0].name!r} {'' if named else 'is left out, as it '}{remark}"] if remark else []
     if not columns:
         raise InputError("among: no column is left to search; name some.")
     return columns, warnings
