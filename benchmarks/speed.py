@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from unperplexed import Tally, assess
+from unperplexed import Tally, assess, find_groups
 from unperplexed.calibration.where.conditions import columns_of_values
 from unperplexed.calibration.where.naming import FoundGroup, Search
 from unperplexed.calibration.where.rules import SearchedRows
@@ -318,6 +318,9 @@ def searches(folder: Path) -> Iterator[Contest]:
 
         theirs = partial(reference.find_groups, y, p, table)
         yield Contest(f"`find_groups`, {n:,} x {columns}", "its reference", here(ours), here(theirs), target)
+        cross_fitted = partial(find_groups, y, p, among=table)
+        name = f"`find_groups` with its gain, {n:,} x {columns}"
+        yield Contest(name, "its reference without", here(cross_fitted), here(theirs))
 
 
 def ratio(contest: Contest, turns: int) -> dict[str, Any]:

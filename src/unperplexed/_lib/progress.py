@@ -24,11 +24,12 @@ _MANY_ROWS = 50_000
 
 
 def at_once(work: Callable[[S], T], items: Sequence[S], threads: int) -> list[T]:
-    """Do the same work with each item, on so many threads; return what comes of each, in their order."""
-    if threads < 2:
-        return [*map(work, items)]
-    with ThreadPoolExecutor(threads, thread_name_prefix="unperplexed-worker") as pool:
-        return [*pool.map(work, items)]
+    """Do the same work with each item, on this thread and others; return what comes of each, in their order."""
+    with ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="unperplexed-worker") as pool:
+        parts = [items[first::threads] for first in range(threads)]
+        others = [pool.submit(lambda part: [*map(work, part)], part) for part in parts[1:]]
+        found = [[*map(work, parts[0])], *(each.result() for each in others)]
+    return [found[at % threads][at // threads] for at in range(len(items))]
 
 
 def threads_for(n_rows: int) -> int:

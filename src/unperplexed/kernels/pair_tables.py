@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._lib.progress import at_once
-from .._lib.typing import Floats
+from .._lib.typing import AnyFloats, Floats, Ints
 from .compiled import kernel as _kernel
 
 F = TypeVar("F", bound="np.floating[Any]")
@@ -30,43 +30,41 @@ def pair_tables(
     float64. A table has shape (size, size, k) or (size, size, size, k). Rows are added in their order, in the precision
     of the values.
     """
-    shapes = [(*(sizes[at] for at in each), values.shape[1]) for each in sets]
-    starts = np.cumsum([0, *map(math.prod, shapes)])
-    total = np.zeros(starts[-1], values.dtype)
-    tables = [part.reshape(shape) for part, shape in zip(np.split(total, starts[1:-1]), shapes, strict=True)]
+    shapes, plan = _planned(sets, sizes, values.shape[1])
+    total = np.zeros(sum(map(math.prod, shapes)), values.dtype)
+    tables = [total[at : at + math.prod(shape)].reshape(shape) for shape, at in zip(shapes, plan[:, 5], strict=True)]
     if _kernel is None:
-        for each, table in zip(sets, tables, strict=True):
-            _add_sparse([codes[at] for at in each], values, table)
+        for columns, table in zip(sets, tables, strict=True):
+            _add_sparse([codes[at] for at in columns], values, table)
     else:
-        threes = [(*each, -1)[:3] for each in sets]
-        of = zip(threes, shapes, starts[:-1], strict=True)
-        plan = [(*each, shape[1], shape[2], at, math.prod(shape[:-1])) for each, shape, at in of]
-        _in_threads(_kernel.pair_tables, np.ascontiguousarray(codes), np.ascontiguousarray(values), plan, total)
+        threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
+        given, add = (np.ascontiguousarray(codes), np.ascontiguousarray(values)), _kernel.pair_tables
+        # Each has tables of its own, so that the number of threads changes no digit.
+        at_once(lambda part: add(*given, part, total), np.array_split(plan, threads), threads)
     return tables
 
 
+def _planned(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], width: int) -> tuple[list[list[int]], Ints]:
+    """Return the shapes of tables, and of each its columns (the third -1 of two), later sizes, place and cells."""
+    shapes = [[*map(sizes.__getitem__, of), width] for of in sets]
+    each = zip(sets, shapes, np.cumsum([0, *map(math.prod, shapes)])[:-1], strict=True)
+    plan = [[*of, *[-1][len(of) - 2 :], *shape[1:3], at, math.prod(shape[:-1])] for of, shape, at in each]
+    return shapes, np.array(plan, dtype=np.int64)
+
+
 def all_pair_tables(
-    codes: NDArray[np.uint8], sizes: Sequence[int], values: NDArray[F]
+    codes: NDArray[np.uint8], sizes: Sequence[int], values: AnyFloats
 ) -> Iterator[tuple[tuple[int, int], Floats]]:
     """Yield every pair of columns with its table, as `pair_tables` gives it but for rounding, in half the time.
 
     Rows are added to tables of three columns, whose places add up to a multiple of their number: each pair is in one.
     """
     n = len(codes)
-    sets = sorted({tuple(sorted({i, j, -(i + j) % n})) for i, j in combinations(range(n), 2)})
+    sets: list[tuple[int, ...]] = sorted({tuple(sorted({i, j, -(i + j) % n})) for i, j in combinations(range(n), 2)})
     for each, table in zip(sets, pair_tables(codes, sizes, sets, values), strict=True):
         for a, b in combinations(range(len(each)), 2):
             others = tuple({*range(len(each))} - {a, b})
             yield (each[a], each[b]), table.sum(axis=others, dtype=np.float64)
-
-
-def _in_threads(
-    add: Callable[..., None], codes: NDArray[np.uint8], values: NDArray[F], plan: Sequence[Any], total: NDArray[F]
-) -> None:
-    """Each thread has tables of its own, so that their number changes no digit."""
-    threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
-    parts = np.array_split(np.array(plan, dtype=np.int64), threads)
-    at_once(lambda part: add(codes, values, part, total), parts, threads)
 
 
 def _add_sparse(codes: Sequence[NDArray[np.uint8]], values: NDArray[F], table: NDArray[F]) -> None:

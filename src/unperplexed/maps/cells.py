@@ -12,7 +12,7 @@ import numpy as np
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.elementary import expit
 from .._lib.typing import Floats
-from ..statistics.matrices import product
+from ..statistics.matrices import cross_products, product
 from .fit import Fit, Prior, fitted
 from .parameters import LAPSE, LAPSES, LEAST_LAPSE, MOST_LAPSE
 from .two import SMALLEST, TWO, BinaryMap, columns
@@ -104,7 +104,7 @@ class Cells(Frozen, eq=False):
         (_, _, high, low), e = self._line(theta), self._lapse(theta)
         rise = high * low
         if LAPSE not in self.names:
-            return np.asarray(product(self._x * (self.counts.total * rise), self._x.T))
+            return cross_products(self._x, self.counts.total * rise)
         rises = np.vstack([self._x * ((1 - e) * rise), e * (1 - e) * (0.5 - high)])
         return np.asarray(product(rises / (_after(e, high) * _after(e, low)) * self.counts.total, rises.T))
 

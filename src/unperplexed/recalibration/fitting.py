@@ -404,11 +404,8 @@ def cross_fitted(
         return None
     contents = contents_of_rows(rows.log_p, rows.truth, w)
     fold = folds_of_clusters(np.arange(n) if cluster is None else cluster, contents, FOLDS, seed)
-    losses, folds = np.empty((2, n)), range(FOLDS)
-    for held_out, found_there in zip(
-        folds, at_once(lambda at: losses_of(fold == at), folds, threads_for(n)), strict=True
-    ):
-        losses[:, fold == held_out] = found_there
+    losses, of_folds = np.empty((2, n)), at_once(lambda at: losses_of(fold == at), range(FOLDS), threads_for(n))
+    losses[:, np.argsort(fold, kind="stable")] = np.concatenate(of_folds, axis=1)
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
     gained, before = float(w @ (in_sample[0] - in_sample[1]) / w.sum()), float(w @ losses[0] / w.sum())
     return gain_of(before, found.mean, found.standard_error, gained, n, clusters), losses

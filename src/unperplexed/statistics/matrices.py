@@ -22,6 +22,9 @@ a fraction of a millisecond keep all cores busy for as long as they follow one a
 _WHOLE = 500_000_000
 """Multiplications from which on a product of matrices is left to BLAS: in parts it takes twice the time."""
 
+_PART = 20_000
+"""Rows whose products are summed at once."""
+
 
 def product(a: np.ndarray, b: np.ndarray) -> Floats:
     """Return ``a @ b``, made of parts that are too small for BLAS to wake threads unless matrices give them much to do.
@@ -53,6 +56,12 @@ def product(a: np.ndarray, b: np.ndarray) -> Floats:
         return np.concatenate([product(a[:half], b), product(a[half:], b)])
     half = columns // 2
     return np.concatenate([product(a, b[:, :half]), product(a, b[:, half:])], axis=-1)
+
+
+def cross_products(x: Floats, weights: Floats) -> Floats:
+    """Return ``(x * weights) @ x.T`` of functions, one a row, in parts that stay in the processor's cache."""
+    parts = (slice(first, first + _PART) for first in range(0, max(len(weights), 1), _PART))
+    return np.asarray(sum(product(x[:, part] * weights[part], x[:, part].T) for part in parts))
 
 
 _LEAST = 1e-9

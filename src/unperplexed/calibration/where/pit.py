@@ -198,11 +198,7 @@ class PitScores(Scores):
         self.basis, self._back, self._new = np.zeros((2, len(w))), np.eye(2), slice(2, None)
         self.t, self._some = np.zeros(len(w)), slice(None)
         self.scored = self._projected((w[:, None] * h)[:, None], slice(None), 1.0)[:, 0]
-
-    @property
-    def alike(self) -> tuple[Floats, Floats]:
-        """Both directions, and their standard deviations."""
-        return self.scored.T, self._deviations.T
+        self.alike = self.scored.T, self._deviations.T
 
     @cached_property
     def _parts(self) -> Floats:

@@ -20,7 +20,7 @@ from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import all_pair_tables, pair_tables, strongest
 from ...maps.cells import Cells, Counts, fitted_cells
 from ...maps.fit import Fit, Prior
-from ...statistics.matrices import Factored, definite, product
+from ...statistics.matrices import Factored, cross_products, definite, product
 from ..diagnosis.gate import CELLS, columns, orthonormal
 from .conditions import Column
 
@@ -104,10 +104,8 @@ class SearchedRows(NamedTuple):
 
 def _numbered(code: Ints) -> tuple[Ints, Ints]:
     """Number the codes that rows have: return each row's number, and the codes."""
-    there = np.flatnonzero(np.bincount(code))
-    number = np.zeros(int(there[-1]) + 1, dtype=np.int64)
-    number[there] = np.arange(len(there))
-    return number[code], there
+    there = np.bincount(code) > 0
+    return (np.cumsum(there) - 1)[code], np.flatnonzero(there)
 
 
 def fitted_functions(counts: Counts, basis: Floats, common: int, start: Floats | None = None) -> Fit:
@@ -294,13 +292,6 @@ def root(score: AnyFloats, moments: Moments) -> Floats:
     return np.where(fine, np.sign(score) * np.sqrt(2 * variance / a**2 * h), 0.0)
 
 
-def _products(basis: Floats, of_rows: Floats) -> Floats:
-    """Sum products of functions over weighted rows, in parts that stay in cache."""
-    parts = (slice(first, first + _CELL_ROWS) for first in range(0, len(of_rows), _CELL_ROWS))
-    each = [product(basis[:, part] * of_rows[part], basis[:, part].T) for part in parts]
-    return np.asarray(np.sum(each, axis=0))
-
-
 class Scores:
     """Scores of rules against a model, with their known moments after projection on the model's functions.
 
@@ -321,23 +312,19 @@ class Scores:
         w, v, self.basis, self.cell = self.rows.w, self.q * (1 - self.q), model.basis, model.cell
         self.information = w * v
         self.variance = w * self.information if self.rows.weighted else self.information
-        known = _products(model.basis, model.summed(self.information))
+        known = cross_products(model.basis, model.summed(self.information))
         self._back = Factored(definite(known)).back
-        weighted = _products(model.basis, model.summed(self.variance)) if self.rows.weighted else known
+        weighted = cross_products(model.basis, model.summed(self.variance)) if self.rows.weighted else known
         self._cross = self._back @ weighted @ self._back.T
         self.t = model.rows.s - float(product(self.information, model.rows.s)) / float(self.information.sum())
         r = w * (model.rows.y - self.q)
         taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
         r -= model.of_rows(taken) * self.information
         self.scored = np.stack([r, r * self.t], axis=1)
+        self.alike = r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
-
-    @property
-    def alike(self) -> tuple[Floats, Floats]:
-        """What rows of a cluster share if they err alike, one of each kind of scores a row, and standard deviations."""
-        return self.scored[:, :1].T, np.sqrt(self.variance)[None]
 
     @cached_property
     def _parts(self) -> Floats:
@@ -435,15 +422,11 @@ class Scores:
         """Return the model's functions, one a row, at rows."""
         return self.basis[:, rows if self.cell is None else self.cell[rows]]
 
-    def project(self, r: AnyFloats, rows: Ints | slice = slice(None), share: float = 1.0) -> AnyFloats:
-        """Return residuals, (k, m), as a refit would leave them, given m of the rows, which are such a share of all."""
-        x = self._functions(rows)
-        return np.asarray(r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows])
-
     def drawn(self, u: AnyFloats, rows: Ints, share: float) -> AnyFloats:
         """Return values of outcomes drawn by uniform numbers, (m, samples), of m rows: of such a share of all."""
-        happened = self.rows.w[rows, None] * ((u < self.q[rows, None]) - self.q[rows, None])
-        return self.values(self.project(happened.T, rows, share).T[None], rows)
+        r, x = (self.rows.w[rows, None] * ((u < self.q[rows, None]) - self.q[rows, None])).T, self._functions(rows)
+        r = r - product(product(r, x.T) / share @ self._back.T @ self._back, x) * self.information[rows]
+        return self.values(r.T[None], rows)
 
     def values(self, r: AnyFloats, rows: Ints) -> AnyFloats:
         """Return residuals and these times the log-odds, in single precision, which chance is known in."""
