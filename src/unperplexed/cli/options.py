@@ -87,16 +87,16 @@ def _other_estimators() -> Iterable[str]:
 def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool = True) -> None:
     """Add files, columns, and how rows are read."""
     add = About("rows", command)
-    more = " or tally; several; a folder; - for standard input" if pairs else "; NAME=FILE names its forecaster"
-    text = f"CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, PyTorch, spreadsheet{more}"
+    more = " or tally; a folder; - for standard input" if pairs else "; NAME=FILE names its forecaster"
+    text = f"CSV, JSON Lines, Parquet, Arrow, NPZ, NPY, PT, spreadsheet{more}"
     command.add_argument("files", nargs="+", metavar="FILE", help=text)
     add.many("--truth", "COLUMN", "the outcome's column; several are one-hot columns")
     text = "probability of the positive class (yes=COLUMN names it), or of each class; 'p_*': all such columns"
     add.many("--prob", "COLUMN", text)
     if pairs:
         text = (
-            "columns of a binary forecast and its outcome; '*=*_outcome': all such pairs of a row, with --by pair and"
-            f" --where 'prob < 1 and outcome = 0' of each pair{CLASSES}"
+            "columns of a binary forecast and its outcome; '*=*_outcome': all such pairs of a row; conditions know the"
+            f" pair, prob and outcome of each{CLASSES}"
         )
         add.many("--pair", "PROB=OUTCOME", text)
     else:
