@@ -66,7 +66,7 @@ def with_section(name, **changes):
 
 
 WRONG = {
-    "another version": (lambda h, b, _: (h, b, 12), "version 12 of the format"),
+    "another version": (lambda h, b, _: (h, b, 13), "version 13 of the format"),
     "no JSON": (lambda _, b, v: (b"{", b, v), "do not fit together"),
     "nested JSON": (lambda _, b, v: (b"[" * 10**6, b, v), "do not fit together"),
     "no sections": (lambda h, b, v: ({**h, "sections": []}, b, v), "do not fit together"),

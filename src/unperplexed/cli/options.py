@@ -286,7 +286,7 @@ def add_recalibrate(command: argparse.ArgumentParser) -> None:
         f" bias, logistic, isotonic and others{CLASSES}"
     )
     add("--method", metavar="NAME", default="auto", text=text)
-    text = f"frequency of the positive class where the map is used, if not that of FILE (prior shift){CLASSES}"
+    text = f"frequency of the positive class where the map is used (prior shift){CLASSES}"
     add("--prevalence", type=float, metavar="P", text=text)
     text = "number of cross-validation folds (default: 20 for two classes in up to 1,000 rows, else 5)"
     add.number("--folds", "K", text)

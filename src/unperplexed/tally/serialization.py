@@ -79,7 +79,7 @@ PREDICTIONS = 12
 """Version of the format of predictions without outcomes: as the first, with outcomes that stand in for unknown ones."""
 
 ALONE = "alone"
-"""Key of whether a file is of these."""
+"""Key of what is read of such a file."""
 
 Other = TypeVar("Other")
 
@@ -203,7 +203,7 @@ def tally_state(data: bytes | BinaryIO, other: Callable[[Sections], Other]) -> d
             return other(sections)
         if version < VERSION:
             _upgrade(sections.header, version)
-        return {**_state(sections), ALONE: version == PREDICTIONS}
+        return _state(sections) | ({ALONE: True} if version == PREDICTIONS else {})
     except InputError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, zlib.error, RecursionError) as error:

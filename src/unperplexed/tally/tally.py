@@ -335,7 +335,7 @@ class Tally(ByValue, TallyState, Tagged):
         found = tally_state(data, _of_distributions)
         if not isinstance(found, dict):
             return found
-        return Predictions(cls(**found)) if found.pop(ALONE) else cls(**found)
+        return Predictions(cls(**found)) if found.pop(ALONE, False) else cls(**found)
 
     def _values(self) -> bytes:
         """Compare tallies as bytes; without weights these are the same however they were added up."""
