@@ -146,3 +146,13 @@ def test_log_odds_of_any_size_give_finite_fits():
         assert math.isfinite(found.value)
         theta = found.theta[np.isfinite(found.theta)]
         assert (np.abs(theta) < 60).all()
+
+
+@pytest.mark.parametrize("start", [None, -3.0, -9.0])
+def test_a_small_lapse_is_that_of_the_shares_and_one_that_does_not_help_is_none(start):
+    """Where all are predicted at 10 or -10 the lapse that fits is known: (1 - e) p + e/2 is the share of wrong ones."""
+    n, p = 1e6, expit(-10)
+    for wrong, lapse in ((3e-4, (3e-4 - p) / (0.5 - p)), (p, 0.0), (p / 2, 0.0)):
+        counts = Counts(np.array([-10.0, 10.0]), np.full(2, n), n * np.array([wrong, 1 - wrong]))
+        found = fitted_cells(Cells(counts, ("lapse",)), NO_PRIOR, None if start is None else np.array([start]))
+        assert expit(found["lapse"][0]) == pytest.approx(lapse, rel=1e-6, abs=0)
