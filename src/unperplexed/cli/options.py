@@ -332,8 +332,8 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     add = About("question", command)
     text = (
         "print more: averages, profile, scores, calibration, classes, precision-recall, confusion, surprises,"
-        " risk-coverage (AURC), tripod (for a paper: O/E, ICI, E50, E90, IPA; --by hospital); with settings:"
-        f" profile:orders=-2,0,2 calibration:bins=20{CLASSES}"
+        " risk-coverage (AURC), tripod (O/E, ICI, E50, E90, IPA); with settings: profile:orders=-2,0,2"
+        f" calibration:bins=20{CLASSES}"
     )
     add.many("--show", "SECTION", text)
     text = (
