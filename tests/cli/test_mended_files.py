@@ -119,7 +119,7 @@ def test_another_forecaster_than_that_of_the_fit_is_said(made, capsys):
     lines.with_columns(model_id=pl.lit("team;a")).write_csv("a.csv")
     lines.with_columns(model_id=pl.lit("b")).write_csv("b.csv")
     words = ["--quantiles", "level=v", "--on", "id", "model_id"]
-    assert main(["recalibrate", "a.csv", *words, "--truth", "y", "--clusters", "none", "-o", "m.json"]) == 0
+    assert main(["recalibrate", "a.csv", *words, "--truth", "y", "--clusters", "none", "-o", "m.json", "--force"]) == 0
     for name, others in (("a.csv", False), ("b.csv", True)):
         assert apply(name, *words, "--where", "id < 20", "-o", "new.csv") == 0
         told = capsys.readouterr()

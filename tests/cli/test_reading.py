@@ -195,7 +195,7 @@ def test_many_labels_are_named_once(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["outcome=rain"], "--reading outcome=rain: no key 'outcome'; known: truth, prob, "),
+        (["outcom=rain"], "--reading outcom=rain: no key 'outcom'; did you mean 'outcome'"),
         (["encodin=cp1252"], "--reading encodin=cp1252: no key 'encodin'; did you mean 'encoding'"),
         (["time=day"], "--reading time=day: this command has no --time"),
         (["none.toml"], "--reading none.toml: cannot be read: No such file"),

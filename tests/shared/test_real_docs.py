@@ -81,8 +81,6 @@ def test_weather_teams(team):
 
 def test_weather_season():
     y, kot, week, _ = flusight("KOT")
-    states("weather", f"The season has {np.unique(week).size} weeks")
-    states("weather", f"NEU assigned 0 to the observed class in {season('NEU').zero_given:.0f} rows")
     pair = compare(y, {"KOT": kot, "4Sight": flusight("4Sight")[1]}, clusters=week).between("KOT", "4Sight")
     assert max(pair.differences[rule].p_value for rule in ("log_loss", "brier_score")) < 0.001
     assert max(pair.differences[rule].difference for rule in ("log_loss", "brier_score")) < 0

@@ -169,6 +169,7 @@ class RecalibrationModule(nn.Module):
     """
 
     weights: Tensor
+    odds: Tensor
 
     def __init__(self, state: State, form: Form = "probabilities", output: Output = "probabilities") -> None:
         super().__init__()
@@ -177,7 +178,8 @@ class RecalibrationModule(nn.Module):
         self.form, self.output, self.n_classes = form, output, len(state.facts.labels)
         self.register_buffer("weights", buffer([*state.average.shares.values()]))
         self.low, self.high = state.limits if state.raised_to else (-math.inf, math.inf)
-        self.odds_ratio = float(state.odds_ratio)
+        self.shifted = state.odds_ratio != 1
+        self.register_buffer("odds", buffer([1.0, state.odds_ratio]))
         self.maps = nn.ModuleList(module_of(each) for each in state.maps.values())
 
     def __prepare_scriptable__(self) -> nn.Module:
@@ -207,8 +209,8 @@ class RecalibrationModule(nn.Module):
         at = self._positive_log_odds(rows) if binary else self._log_probabilities(rows)
         at = at.clamp(self.low, self.high)
         q = torch.stack([each(at) for each in self.maps], dim=-1) @ self.weights
-        if self.odds_ratio != 1.0:
-            q = q * q.new_tensor([1.0, self.odds_ratio])
+        if self.shifted:
+            q = q * self.odds
             q = q / q.sum(dim=-1, keepdim=True)
         if self.output == "logits":
             log_q = q.log()
