@@ -197,7 +197,7 @@ def test_bands_end_where_nobody_is_acted_on(small):
 def test_a_range_of_thresholds_is_drawn_alone(small):
     y, p = small
     part = decision_curve(y, p, thresholds=np.linspace(0.05, 0.3, 11))
-    assert part.plot(Figure().subplots()).get_xlim() == pytest.approx((0.05, 0.3))
+    assert part.plot(Figure().subplots()).get_xlim() == pytest.approx((0, 0.3))
     chart = benefits_chart(part)
     assert chart.x.high == pytest.approx(0.3)
     assert benefits_chart(decision_curve(y, p)).x.high == 1

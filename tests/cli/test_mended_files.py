@@ -21,7 +21,21 @@ def made(tmp_path, monkeypatch, rng):
     values = {f"q{x:g}": (level + ndtri(x)).round(3) for x in (0.9, 0.1, 0.5)}
     pl.DataFrame({"id": [f"{k:03}" for k in range(300)], "y": y, **values}).write_csv("wide.csv")
     assert (
-        main(["recalibrate", "wide.csv", "--truth", "y", "--quantiles", "q*", "--clusters", "none", "-o", "m.json"])
+        main(
+            [
+                "recalibrate",
+                "wide.csv",
+                "--truth",
+                "y",
+                "--quantiles",
+                "q*",
+                "--clusters",
+                "none",
+                "-o",
+                "m.json",
+                "--force",
+            ]
+        )
         == 0
     )
     pl.DataFrame({"id": [1] * 4, "level": [0.1, 0.5, 0.9, 0.9], "v": range(4)}).write_csv("twice.csv")
@@ -131,7 +145,7 @@ def test_another_forecaster_than_that_of_the_fit_is_said(made, capsys):
         y=pl.col("q0.5") + pl.Series(np.random.default_rng(2).normal(size=300))
     )
     right.write_csv("right.csv")
-    assert main(["recalibrate", "right.csv", "--truth", "y", "--quantiles", "q*", "-o", "m.json", "-q"]) == 0
+    assert main(["recalibrate", "right.csv", "--truth", "y", "--quantiles", "q*", "-o", "m.json", "--force", "-q"]) == 0
     assert apply("wide.csv", "--quantiles", "q*", "-o", "new.csv") == 0
     assert "the fit advised to leave the forecasts as they are" in capsys.readouterr().err
 
