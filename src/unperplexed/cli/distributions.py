@@ -144,7 +144,7 @@ def fit_of_distributions(a: argparse.Namespace) -> tuple[Recalibrator, list[str]
     from ..recalibration.recalibrator import Recalibrator
 
     refuse_given(a, ["by"], " is for probabilities of classes; map one group at a time with --where.")
-    refuse_given(a, ["method", "report"], " is for probabilities of classes; leave it out.")
+    refuse_given(a, ["method", "report", "prevalence"], " is for probabilities of classes; leave it out.")
     read = distributions_of(a)
     for sentence in (*read.notes, *read.forecast.notes):
         Input.of(a).say(sentence)
