@@ -59,14 +59,16 @@ class Commands(Frozen):
         """Both, each in a line."""
         return self._made()
 
-    def _made(self, option: str = "", where: str = "") -> str:
-        """Give both with another option of the fit, or a condition on rows in both."""
-        return f"{self.fit}{option}{where} -o {shell_word(self.made)}\n{self.apply}{where}".rstrip()
+    def _made(self, option: str = "", where: str = "", of: str = "") -> str:
+        """Give both with another option of the fit, or a condition on rows in both, and the map's name with what it is of."""
+        made = self.made.removesuffix(".json") + f"{of}.json"
+        apply = self.apply.replace(shell_word(self.made), shell_word(made))
+        return f"{self.fit}{option}{where} -o {shell_word(made)}\n{apply}{where}".rstrip()
 
     def of_rows(self, condition: str) -> str:
         """Give both for the rows that meet an SQL condition; "" without a condition, or a command to apply."""
         where = f" --where {shell_word(condition)}"
-        return self._made(where=where) if condition and self.apply else ""
+        return self._made(where=where, of="-group") if condition and self.apply else ""
 
     def of_groups(self, by: Sequence[str]) -> str:
         """Give both for a map of each group; "" for groups that depend on all rows, such as tenths of a column."""
@@ -74,7 +76,7 @@ class Commands(Frozen):
 
         if any(derived(name).needs_all for name in by):
             return ""
-        return self._made(f" --by {command_line(by)}")
+        return self._made(f" --by {command_line(by)}", of="-groups")
 
 
 class PythonLine(Frozen):

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,8 @@ def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None
 
 def saved_with_reading(a: argparse.Namespace, made: dict[str, Any], **more: Any) -> bytes:
     """Give the file of a map or a pool, which keeps how its forecasts were read, and more of them."""
-    content = (json_text(made | {READING: kept_reading(a) | more}) + "\n").encode()
+    kept = kept_reading(a) | more | ({"where": a.where} if a.where else {})
+    content = (json_text(made | {READING: kept}) + "\n").encode()
     if not a.force and a.output.exists() and a.output.read_bytes() != content:
         raise InputError(f"{a.output}: is another file already, perhaps a map in use. Name a new file, or add --force.")
     return content
@@ -130,7 +132,14 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
         return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, str(a.output)))
 
 
+def _kept(a: argparse.Namespace, name: str) -> Any:
+    """Give what a map that is applied keeps of the rows of its fit."""
+    return made_of_file(a.apply, Recalibrator.saved_as, lambda data: data.get(READING, {}).get(name), ())
+
+
 def _apply(a: argparse.Namespace) -> None:
+    if (fitted := _kept(a, "where")) and fitted != a.where:
+        Input.of(a).say(f"the map was fitted to rows where {fitted}; for these alone add --where {quote(fitted)}")
     refuse_given(a, [*_FITTING, "prevalence"], " is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
@@ -140,7 +149,7 @@ def _apply(a: argparse.Namespace) -> None:
         outputs = Outputs(a, tuple(TABLES))
         made = made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)
         _caution(made, Input.of(a).say)
-        models = made_of_file(a.apply, Recalibrator.saved_as, lambda data: data.get(READING, {}).get("models"), ())
+        models = _kept(a, "models")
         outputs.print(write_distributions(a, made, models or ()))
         return
     if len(a.files) != 1:

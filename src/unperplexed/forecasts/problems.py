@@ -122,7 +122,7 @@ def scale_hint(lowest: float, highest: float, binary: bool) -> tuple[str, Option
         what, option = "percentages", scale_option("percent")
     elif highest <= 0:
         what, option = "log-probabilities", scale_option("log-probs")
-    elif lowest < -1 or highest > 2:
+    elif lowest < -1 or (lowest < 0 and highest > 2):
         what, option = "logits", scale_option("logits")
     else:
         return "", None
