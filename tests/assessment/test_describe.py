@@ -195,11 +195,11 @@ def test_rows_changed_after_they_were_assessed_are_not_diagnosed(three):
 def test_clusters_of_an_undiagnosed_tally_are_not_counted(three):
     y, p = three
     tally = Tally.of(y, p, clusters=np.arange(N) // 4, parts=["shards"])
-    assert "at least 30 clusters (counted in 1,000 shards; clusters may share one), effective sample size" in printed(
+    assert "at least 30 clusters (counted in 1,000 shards; clusters may share one), effective number" in printed(
         assess(tally, resamples=0)
     )
     bare = printed(assess(replace(tally, diagnosis=None), resamples=0))
-    assert "120 forecasts of 3 classes (0, 1, 2), clusters, effective sample size at least 30" in bare
+    assert "120 forecasts of 3 classes (0, 1, 2), clusters, effective number at least 30" in bare
 
 
 @pytest.mark.slow

@@ -410,7 +410,7 @@ def test_groups_of_more_classes_have_remedies_in_files_and_a_command_for_all(tmp
     out = unfolded(printed(capsys, "assess", *asked, "--resamples", "0"))
     [command] = [line for line in out.splitlines() if "--by" in line and "recalibrate" in line]
     assert run(*shlex.split(command)[1:], "-q") == 0
-    loaded = GroupRecalibrator.load("p-map.json")
+    loaded = GroupRecalibrator.load("p-map-groups.json")
     assert loaded.by_ == ("the site",)
     assert not loaded.one_map
 

@@ -460,4 +460,4 @@ def test_comparisons_have_a_line_of_python_with_their_settings():
 def test_facts_count_the_clusters():
     y, p = binary(1.2, 300)
     text = " ".join(str(assess(y, p, clusters=np.arange(300) // 3, resamples=0)).split())
-    assert f"(0, 1), {y.sum()} with '1', 100 clusters, effective sample size at least " in text
+    assert f"(0, 1), {y.sum()} with '1', 100 clusters, effective number at least " in text

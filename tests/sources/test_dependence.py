@@ -55,7 +55,7 @@ def test_further_columns_tell_and_rows_without_a_value_are_one_cluster(path, cap
     code, text = run(capsys, "assess", path, *FORECASTS)
     text = " ".join(text.split())
     assert code in (None, 0)
-    assert "100 clusters, effective sample size" in text
+    assert "100 clusters, effective number" in text
     assert "Rows of the same 'question' (100) err alike" in text
     assert "if rows were independent)" in text
     search = found(capsys, "assess", path, *FORECASTS)["dependence"]

@@ -326,7 +326,7 @@ def clusters_text(a: Assessment) -> str:
 
 
 def dependence_text(a: Assessment) -> str:
-    """Say whether rows depend on one another or differ in weight, and give the effective sample size.
+    """Say whether rows depend on one another or differ in weight, and give the effective number of clusters or rows.
 
     Clusters that share a shard count as one in it.
     """
@@ -335,7 +335,7 @@ def dependence_text(a: Assessment) -> str:
     if a.clustered:
         shards, d = a.source.tally.shards, a.diagnosis
         alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
-        return f"{clusters_text(a)}, effective sample size {'' if alone else 'at least '}{a.independent_rows:,.4g}"
+        return f"{clusters_text(a)}, effective number {'' if alone else 'at least '}{a.independent_rows:,.4g}"
     if a.weighted:
         return f"weighted, effective sample size {a.effective_rows:,.4g}"
     return independent_words(a.dependence)

@@ -275,9 +275,9 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
         The outcome's column, or one-hot columns; the column of the positive class's probability, or one for each
         class. A column may hold lists.
     pairs : sequence of (str, str), optional
-        Instead of these: probability and outcome columns of several binary forecasts a row; ``("*", "*_outcome")`` finds
-        all whose ``*`` stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also "prob" and
-        "outcome" of each pair.
+        Instead of these: probability and outcome columns of several binary forecasts a row; ``("*", "*_outcome")``
+        finds all whose ``*`` stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also
+        "prob" and "outcome" of each pair.
     weight : str, optional
         Column of importance weights.
     where : str, default ""
