@@ -60,7 +60,7 @@ class Commands(Frozen):
         return self._made()
 
     def _made(self, option: str = "", where: str = "", of: str = "") -> str:
-        """Give both with another option of the fit, or a condition on rows in both, and a name of the map that says so."""
+        """Give both with another option of the fit, or a condition on rows in both; the name of the map says so."""
         made = self.made.removesuffix(".json") + f"{of}.json"
         apply = self.apply.replace(shell_word(self.made), shell_word(made))
         return f"{self.fit}{option}{where} -o {shell_word(made)}\n{apply}{where}".rstrip()
