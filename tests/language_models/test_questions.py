@@ -352,6 +352,25 @@ def test_answers_are_compared_by_question(rng):
         compare_questions([Answer("a", math.nan)], logs[1])
     ungraded = compare_questions([replace(each, confidence=None) for each in logs[0]], logs[1])
     assert (ungraded.overconfidence, "brier_score" in ungraded.metrics) == (None, False)
+    part = [each if each.name not in ("q3", "q5") else replace(each, confidence=None) for each in logs[0]]
+    some = compare_questions(part, logs[1], names=("a", "b"))
+    kept = [[each for each in log if each.name not in ("q3", "q5")] for log in logs]
+    of_kept = compare_questions(*kept, names=("a", "b"))
+    assert some.metrics["brier_score"] == of_kept.metrics["brier_score"]
+    assert some.metrics["mean grade (judge)"] == own
+    assert (some.overconfidence, some.calibration_p_value) == (of_kept.overconfidence, of_kept.calibration_p_value)
+    assert some.remarks == ("Brier score and calibration: of 58 of 60 questions, for which both models have it",)
+
+
+def test_calibration_is_compared_where_only_one_of_its_tests_has_a_p_value():
+    right = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    said = [0.75, 0.25, 0.875, 0.5, 0.625, 0.5]
+    first = [Answer(f"q{at}", own, p) for at, (own, p) in enumerate(zip(right, said, strict=True))]
+    found = compare_questions(first, [replace(each, confidence=each.confidence + 0.125) for each in first])
+    assert math.isnan(found.overconfidence.p_value)
+    p, q = np.array(said), np.array(said) + 0.125
+    growth = (p - right) * (p - np.mean([p, q])), (q - right) * (q - np.mean([p, q]))
+    assert found.calibration_p_value == pytest.approx(min(2 * ttest_rel(*growth).pvalue, 1))
 
 
 def plain(path, name, n=6):

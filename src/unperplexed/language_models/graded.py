@@ -315,7 +315,7 @@ _ALONE = re.compile(rf"(?:\W|\b(?:{_HEDGES}|i think)\b)*")
 _NOUN = r"(?<!consumer |business |investor )(?<!public )(?<!self-)\b(?:confidence|conf|(?:un)?certainty|credence)\b"
 _SURE = "confident|certain|sure|confidence|certainty|credence"
 _STATISTICS = r"(?!\s*(?:intervals?|index|bands?|bounds?|limits?|regions?|thresholds?)\b)"
-_TRUST = r"(?! in (?!(?:my|being|this|that|it)\b|(?:the )?(?:answer|response|result|solution|option|choice|prediction)\b))"
+_TRUST = r"(?! in (?!(?:my|being|this|that|it)\b|(?:the )?(?:answer|response|result|solution|option|choice|predict)))"
 _CHANCE = r"\b(?:probability|prob|chances?|likelihood|likely|odds|p\((?:correct|true)\))"
 _JOINED = r"(?:[:=(,–—-]|->|\b(?:is|of|at|as|(?:would |to )?be)\b)"
 _AFTER = re.compile(rf"{_HEDGE}(?:{_SURE}|unsure|conf|guess)\b(?! level){_STATISTICS}")
