@@ -23,7 +23,9 @@ from unperplexed.language_models import (
     option_probabilities,
     question_events,
 )
+from unperplexed.language_models.clustered_ratios import PairedMetric
 from unperplexed.language_models.items import UNREAD
+from unperplexed.statistics.intervals import Interval
 
 
 def some_questions(rng, n=200, k=4):
@@ -303,6 +305,10 @@ def test_overconfidence_in_points_leads_where_it_is_significant(rng):
     assert found.to_dict()["overconfidence"]["difference"] == gap.difference
     calm = assess_questions(some_questions(rng, 300), resamples=0)
     assert "confident by" not in str(calm)
+    off = PairedMetric(0.47, 0.55, -0.08, Interval(-0.15, -0.01), 0.0312, False)
+    text = " ".join(str(replace(calm, overconfidence=off)).split())
+    assert text.startswith("No evidence of miscalibration")
+    assert "warning: Underconfident by 8.00 points (mean confidence 47.0%, 55.0% right), p = 0.031, by a t-test" in text
     answers = [Answer(f"q{at}", float(at % 2), 0.2) for at in range(80)]
     text = " ".join(str(assess_answers(answers, resamples=0)).split())
     assert text.startswith("Underconfident by 30.0 points (mean confidence 20.0%, 50.0% right). ")
