@@ -620,6 +620,29 @@ def test_answers_of_an_api_are_questions_with_the_right_options_in_a_file(tmp_pa
     assert "on average 10.0% of the probability of 2 questions lies outside the options" in said
 
 
+def test_answers_without_choices_or_top_log_probabilities_do_not_refuse_the_others(tmp_path):
+    gold, batch = tmp_path / "gold.json", tmp_path / "batch.jsonl"
+    gold.write_text(json.dumps({name: {"answer": "A", "options": "AB"} for name in ("none", "null", "chat", "legacy")}))
+    bodies = {
+        "none": {"choices": []},
+        "null": {"choices": None},
+        "chat": {"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5, "top_logprobs": None}]}}]},
+        "legacy": {"choices": [{"logprobs": {"tokens": ["A"], "token_logprobs": [-0.5], "top_logprobs": None}}]},
+    }
+    rows = [{"custom_id": name, "response": {"status_code": 200, "body": body}} for name, body in bodies.items()]
+    batch.write_text("\n".join(map(json.dumps, rows)))
+    remarks = Remarks()
+    found = [*read_items(batch, truth=gold, remarks=remarks)]
+    assert [(each.name, each.options, each.log_probs[0]) for each in found] == [
+        ("chat", ("A", "B"), -0.5),
+        ("legacy", ("A", "B"), -0.5),
+    ]
+    assert "2 answers left out: without choices or output" in remarks.sentences()
+    remarks = Remarks()
+    assert [each.name for each in read_items(batch, remarks=remarks)] == ["chat", "legacy"]
+    assert "2 answers left out: without choices or output" in remarks.sentences()
+
+
 def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_path):
     options = ["A", "B", "C", "D"]
     names = ("words", "two", "letter", "beyond", "unlisted")
@@ -659,7 +682,10 @@ def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_p
         ([{"custom_id": "q1", "answer": "E", "options": ["A", "B"]}], "'q1': the right answer 'E' is not one of"),
         ([{"custom_id": "q1", "options": ["A", "B"]}], "'q1': the right answer '' is not one of"),
         ([{"custom_id": "q1", "answer": "A"}, {"custom_id": "q1", "answer": "B"}], "each name once"),
-        ({"q1": "A"}, "'q1': the right answer 'A' is not one of"),
+        ({"q1": "A"}, "'q1': expected two or more different options"),
+        ({"q1": {"answer": "A", "options": 3}}, "'q1': expected two or more different options.* got 3"),
+        ({"q1": {"answer": "A", "options": "A,B"}}, "'q1': expected two or more different options.* got 'A,B'"),
+        ({"q1": {"answer": "A", "options": ["A", "A", "B"]}}, "'q1': expected two or more different options"),
         ([], "expected right answers"),
     ],
 )
