@@ -618,6 +618,18 @@ def test_answers_of_an_api_are_questions_with_the_right_options_in_a_file(tmp_pa
     assert "1 answer left out: no right answer has its custom_id" in said
     assert f"1 right answer of {gold} without an answer in the logs" in said
     assert "on average 10.0% of the probability of 2 questions lies outside the options" in said
+    batch.write_text(reply("q1", [{"A": 0.6, "B": 0.3, "C": 0.09999}], form=form))
+    remarks = Remarks()
+    assert len([*read_items(batch, truth=gold, remarks=remarks)]) == 1
+    assert "outside" not in "".join(remarks.sentences())
+
+
+@pytest.mark.parametrize("stamp", ["2026-01-01T00-00-00.5", "2026-01-01", "20260101"])
+def test_the_task_is_read_from_the_name_of_a_file_with_any_date(tmp_path, stamp):
+    for task in ("arc", "mmlu_law"):
+        (tmp_path / f"samples_{task}_{stamp}.jsonl").write_text(json.dumps(rolling()))
+    tasks = [each.name.split("/")[0] for each in read_items(tmp_path)]
+    assert tasks == ["arc", "mmlu_law"]
 
 
 def test_answers_without_choices_or_top_log_probabilities_do_not_refuse_the_others(tmp_path):
