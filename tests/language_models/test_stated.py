@@ -132,6 +132,7 @@ def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     values, [remark] = read(tmp_path, ["4%", *map(str, range(10))])
     assert values.tolist() == [0.04, *(np.arange(10) / 100).tolist()]
     assert read(tmp_path, ["95%", "1.0"])[0].tolist() == [0.95, 1.0]
+    assert np.isnan(read(tmp_path, ["4.0", "2.0", "1.0"])[0]).all()  # 1.0 may be a fifth
     values, [remark] = read(tmp_path, ["4", "2", "1"])
     assert np.isnan(values).all()
     assert remark.endswith("for example from '4'; --scale names the highest value of numbers without a unit")

@@ -35,9 +35,9 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
     beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
-    headline, remarks = beat if judged else "Too few answers to recalibrate their confidences", []
-    if len(found.entries) == 1:
-        headline, remarks = with_gap(first.overconfidence, headline, bool(first.terms))
+    headline = beat if judged else "Too few answers to recalibrate their confidences"
+    only = first.overconfidence if len(found.entries) == 1 else None
+    headline, remarks = with_gap(only, headline, bool(first.terms))
     tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
     if found.differences:
         tables.insert(0, difference_table(found))

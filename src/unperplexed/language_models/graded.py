@@ -377,8 +377,6 @@ class _Number(NamedTuple):
         top = self.top
         if math.isnan(top) and scale and not (scale > 1 and 0 < self.value < 1):
             top = scale
-        elif math.isnan(top) and self.fraction and not scale:
-            top = 1.0
         p = self.value / top if top > 0 else math.nan
         return (1 - p if self.doubt else p) if 0 <= p <= 1 else math.nan
 
@@ -458,12 +456,14 @@ def _stated(text: str) -> _Number | None:
 def _common_scale(numbers: Iterable[_Number | None]) -> float | None:
     """Recognise the highest value of numbers without a unit; None where it is not clear.
 
-    It is 1 if most of them are between 0 and 1, else 100 if others are percentages, else by the largest of them.
+    It is 1 if most of them are between 0 and 1, or none is above 1 (a single one if it is written as 1.0); else 100 if
+    others are percentages, else by the largest of them.
     """
     clear = [each for each in numbers if each and each.clear]
-    bare = [each.value for each in clear if math.isnan(each.top) and 0 <= each.value <= 100]
-    most, fractions = max(bare, default=0.0), sum(0 < each < 1 for each in bare)
-    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and len(bare) > 1):
+    bare = [each for each in clear if math.isnan(each.top) and 0 <= each.value <= 100]
+    most, fractions = max((each.value for each in bare), default=0.0), sum(0 < each.value < 1 for each in bare)
+    written = len(bare) > 1 or any(each.fraction for each in bare)
+    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and written):
         return 1.0
     if most > 10 or (most > 1 and any(each.top == 100 for each in clear)):
         return 100.0
@@ -487,7 +487,7 @@ def stated_confidence(
         What the model wrote.
     scale : float, optional
         Highest value of a bare number, such as 10 or 100, of which 0.9 is then not read. Without it a bare number is
-        read as a probability if it is below 1, and as a percentage if it is above 10.
+        read as a probability if it is below 1, or 1.0, and as a percentage if it is above 10.
     words : mapping of str to float, optional
         Your own table of phrases and their probabilities. The longest phrase counts; numbers come before phrases.
     doubtful : bool, default False
