@@ -366,7 +366,7 @@ def test_answers_are_compared_by_question(rng):
     assert some.metrics["brier_score"] == of_kept.metrics["brier_score"]
     assert some.metrics["mean grade (judge)"] == own
     assert (some.overconfidence, some.calibration_p_value) == (of_kept.overconfidence, of_kept.calibration_p_value)
-    assert some.remarks == ("Brier score and calibration: of 58 of 60 questions, for which both models have it",)
+    assert some.remarks == ("Brier score and calibration: 2 of 60 questions left out, of which a model has none",)
 
 
 def test_calibration_is_compared_where_only_one_of_its_tests_has_a_p_value():

@@ -634,7 +634,7 @@ def _narrowed(values: Sequence[dict[str, Floats]]) -> list[str]:
         n = int(known.sum())
         if n < known.size and not np.isnan(pair).all() and name not in ("confidence", "right"):
             called = "Brier score and calibration" if name == "brier_score" else name
-            said.append(f"{called}: of {n} of {known.size} questions, for which both models have it")
+            said.append(f"{called}: {known.size - n} of {known.size} questions left out, of which a model has none")
         for each in values if n > 1 else ():
             each[name] = each[name][known]
     return said
