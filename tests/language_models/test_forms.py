@@ -618,6 +618,41 @@ def test_answers_of_an_api_are_questions_with_the_right_options_in_a_file(tmp_pa
     assert "1 answer left out: no right answer has its custom_id" in said
     assert f"1 right answer of {gold} without an answer in the logs" in said
     assert "on average 10.0% of the probability of 2 questions lies outside the options" in said
+    batch.write_text(reply("q1", [{"A": 0.6, "B": 0.3, "C": 0.09999}], form=form))
+    remarks = Remarks()
+    assert len([*read_items(batch, truth=gold, remarks=remarks)]) == 1
+    assert "outside" not in "".join(remarks.sentences())
+
+
+@pytest.mark.parametrize("stamp", ["2026-01-01T00-00-00.5", "2026-01-01", "20260101"])
+def test_the_task_is_read_from_the_name_of_a_file_with_any_date(tmp_path, stamp):
+    for task in ("arc", "mmlu_law"):
+        (tmp_path / f"samples_{task}_{stamp}.jsonl").write_text(json.dumps(rolling()))
+    tasks = [each.name.split("/")[0] for each in read_items(tmp_path)]
+    assert tasks == ["arc", "mmlu_law"]
+
+
+def test_answers_without_choices_or_top_log_probabilities_do_not_refuse_the_others(tmp_path):
+    gold, batch = tmp_path / "gold.json", tmp_path / "batch.jsonl"
+    gold.write_text(json.dumps({name: {"answer": "A", "options": "AB"} for name in ("none", "null", "chat", "legacy")}))
+    bodies = {
+        "none": {"choices": []},
+        "null": {"choices": None},
+        "chat": {"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5, "top_logprobs": None}]}}]},
+        "legacy": {"choices": [{"logprobs": {"tokens": ["A"], "token_logprobs": [-0.5], "top_logprobs": None}}]},
+    }
+    rows = [{"custom_id": name, "response": {"status_code": 200, "body": body}} for name, body in bodies.items()]
+    batch.write_text("\n".join(map(json.dumps, rows)))
+    remarks = Remarks()
+    found = [*read_items(batch, truth=gold, remarks=remarks)]
+    assert [(each.name, each.options, each.log_probs[0]) for each in found] == [
+        ("chat", ("A", "B"), -0.5),
+        ("legacy", ("A", "B"), -0.5),
+    ]
+    assert "2 answers left out: without choices or output" in remarks.sentences()
+    remarks = Remarks()
+    assert [each.name for each in read_items(batch, remarks=remarks)] == ["chat", "legacy"]
+    assert "2 answers left out: without choices or output" in remarks.sentences()
 
 
 def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_path):
@@ -659,7 +694,10 @@ def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_p
         ([{"custom_id": "q1", "answer": "E", "options": ["A", "B"]}], "'q1': the right answer 'E' is not one of"),
         ([{"custom_id": "q1", "options": ["A", "B"]}], "'q1': the right answer '' is not one of"),
         ([{"custom_id": "q1", "answer": "A"}, {"custom_id": "q1", "answer": "B"}], "each name once"),
-        ({"q1": "A"}, "'q1': the right answer 'A' is not one of"),
+        ({"q1": "A"}, "'q1': expected two or more different options"),
+        ({"q1": {"answer": "A", "options": 3}}, "'q1': expected two or more different options.* got 3"),
+        ({"q1": {"answer": "A", "options": "A,B"}}, "'q1': expected two or more different options.* got 'A,B'"),
+        ({"q1": {"answer": "A", "options": ["A", "A", "B"]}}, "'q1': expected two or more different options"),
         ([], "expected right answers"),
     ],
 )

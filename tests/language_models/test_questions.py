@@ -23,7 +23,9 @@ from unperplexed.language_models import (
     option_probabilities,
     question_events,
 )
+from unperplexed.language_models.clustered_ratios import PairedMetric
 from unperplexed.language_models.items import UNREAD
+from unperplexed.statistics.intervals import Interval
 
 
 def some_questions(rng, n=200, k=4):
@@ -303,6 +305,11 @@ def test_overconfidence_in_points_leads_where_it_is_significant(rng):
     assert found.to_dict()["overconfidence"]["difference"] == gap.difference
     calm = assess_questions(some_questions(rng, 300), resamples=0)
     assert "confident by" not in str(calm)
+    assert "intercept       0.000" in str(calm)  # of all options it is 0 but for rounding
+    off = PairedMetric(0.47, 0.55, -0.08, Interval(-0.15, -0.01), 0.0312, False)
+    text = " ".join(str(replace(calm, overconfidence=off)).split())
+    assert text.startswith("No evidence of miscalibration")
+    assert "warning: Underconfident by 8.00 points (mean confidence 47.0%, 55.0% right), p = 0.031, by a t-test" in text
     answers = [Answer(f"q{at}", float(at % 2), 0.2) for at in range(80)]
     text = " ".join(str(assess_answers(answers, resamples=0)).split())
     assert text.startswith("Underconfident by 30.0 points (mean confidence 20.0%, 50.0% right). ")
@@ -352,6 +359,25 @@ def test_answers_are_compared_by_question(rng):
         compare_questions([Answer("a", math.nan)], logs[1])
     ungraded = compare_questions([replace(each, confidence=None) for each in logs[0]], logs[1])
     assert (ungraded.overconfidence, "brier_score" in ungraded.metrics) == (None, False)
+    part = [each if each.name not in ("q3", "q5") else replace(each, confidence=None) for each in logs[0]]
+    some = compare_questions(part, logs[1], names=("a", "b"))
+    kept = [[each for each in log if each.name not in ("q3", "q5")] for log in logs]
+    of_kept = compare_questions(*kept, names=("a", "b"))
+    assert some.metrics["brier_score"] == of_kept.metrics["brier_score"]
+    assert some.metrics["mean grade (judge)"] == own
+    assert (some.overconfidence, some.calibration_p_value) == (of_kept.overconfidence, of_kept.calibration_p_value)
+    assert some.remarks == ("Brier score and calibration: 2 of 60 questions left out, of which a model has none",)
+
+
+def test_calibration_is_compared_where_only_one_of_its_tests_has_a_p_value():
+    right = [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    said = [0.75, 0.25, 0.875, 0.5, 0.625, 0.5]
+    first = [Answer(f"q{at}", own, p) for at, (own, p) in enumerate(zip(right, said, strict=True))]
+    found = compare_questions(first, [replace(each, confidence=each.confidence + 0.125) for each in first])
+    assert math.isnan(found.overconfidence.p_value)
+    p, q = np.array(said), np.array(said) + 0.125
+    growth = (p - right) * (p - np.mean([p, q])), (q - right) * (q - np.mean([p, q]))
+    assert found.calibration_p_value == pytest.approx(min(2 * ttest_rel(*growth).pvalue, 1))
 
 
 def plain(path, name, n=6):

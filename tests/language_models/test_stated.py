@@ -1,5 +1,6 @@
 """Stated confidences: what is read, and what is not."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,10 @@ TABLE = {"certain": 0.99, "almost certain": 0.95, "unlikely": 0.2}
         ("Confidence: 8", None, None),
         ("Confidence: 80", None, 0.8),
         ("Confidence: 1", None, None),
+        ("1.0", None, 1.0),
+        ("Confidence: 1.0", None, 1.0),
+        ('{"confidence": 1.0}', None, 1.0),
+        ("1.0", 10, 0.1),
         ("Confidence: 8", 10, 0.8),
         ("Confidence: 80", 100, 0.8),
         ("ANSWER: 7 CONFIDENCE: 90", 100, 0.9),
@@ -79,7 +84,7 @@ def test_bad_settings_are_refused():
 
 def test_sentences_are_read_as_by_hand():
     table = [line.split("\t") for line in SENTENCES.read_text("utf-8").splitlines()[1:]]
-    assert len(table) == 505
+    assert len(table) == 541
     found = [stated_confidence(text.replace("\\n", "\n")) for _, text in table]
     expected = [None if reading == "none" else float(reading) for reading, _ in table]
     pairs = list(zip(found, expected, strict=True))
@@ -92,6 +97,12 @@ def test_sentences_are_read_as_by_hand():
     # The figures of docs/how-to/language-model-confidences.md.
     assert errors(pairs) == (8, 12)
     assert errors(pairs[-UNSEEN:]) == (5, 3)
+
+
+def test_long_texts_of_numbers_take_no_longer_than_others():
+    start = time.perf_counter()
+    assert stated_confidence("50% " * 25_000) is None
+    assert time.perf_counter() - start < 2  # seconds; 5 when every number was looked at
 
 
 def test_doubtful_confidences_are_read_if_asked_for():
@@ -114,10 +125,14 @@ def read(tmp_path, column, **settings):
 def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     values, [remark] = read(tmp_path, ["Confidence: 8", "Confidence: 95", "50%", '{"confidence": 90}'])
     assert values.tolist() == [0.08, 0.95, 0.5, 0.9]
-    assert remark == ("numbers without a unit in the column 'stated' were divided by 100, as the largest of them shows")
+    assert remark == ("numbers without a unit in the column 'stated' were divided by 100, as the column shows")
     values, [remark] = read(tmp_path, [*map(str, range(11)), "7/7"])
     assert values.tolist() == [*(np.arange(11) / 10).tolist(), 1.0]
     assert "divided by 10, as" in remark
+    values, [remark] = read(tmp_path, ["4%", *map(str, range(10))])
+    assert values.tolist() == [0.04, *(np.arange(10) / 100).tolist()]
+    assert read(tmp_path, ["95%", "1.0"])[0].tolist() == [0.95, 1.0]
+    assert np.isnan(read(tmp_path, ["4.0", "2.0", "1.0"])[0]).all()  # 1.0 may be a fifth
     values, [remark] = read(tmp_path, ["4", "2", "1"])
     assert np.isnan(values).all()
     assert remark.endswith("for example from '4'; --scale names the highest value of numbers without a unit")

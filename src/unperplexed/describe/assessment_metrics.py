@@ -12,7 +12,7 @@ from .._lib.typing import Floats
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import looked_at_words
 from ..report.document import LONGEST_NAME, Column, Metric, Table
-from ..report.numbers import MINUS, MISSING, between, count, estimate, number, share, share_estimate
+from ..report.numbers import MINUS, MISSING, between, count, estimate, number, rounded, share, share_estimate
 from ..report.tables import curve_estimates, noted
 from ..scores.rules import is_printed, score_named
 from ..statistics.intervals import Interval
@@ -60,7 +60,7 @@ def means_of_event(event: Event) -> Iterator[Metric]:
         return
     intercept = a.intercept
     if not math.isnan(intercept.value):
-        shown, limits = number(intercept.value), between(*intercept.interval)
+        shown, limits = rounded(intercept.value), between(*intercept.interval)
         yield Metric(words.TITLES["intercept"], words.MEANING["intercept"], shown, limits, "", "0 is best", best="0")
     yield _accuracy(a, f"base rate {share(a.reference_scores['accuracy'])}")
     if a.bias is not None and not words.evidence_is_of_all_rows(event):  # which has both

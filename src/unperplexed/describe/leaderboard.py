@@ -36,6 +36,8 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
     beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
     headline = beat if judged else "Too few answers to recalibrate their confidences"
+    only = first.overconfidence if len(found.entries) == 1 else None
+    headline, remarks = with_gap(only, headline, bool(first.terms))
     tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
     if found.differences:
         tables.insert(0, difference_table(found))
@@ -45,14 +47,14 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
         f"{number_of(len(models), 'model')}, confidences: {', '.join(kinds)}",
-        headline=headline if len(found.entries) > 1 else with_gap(first.overconfidence, headline),
+        headline=headline,
         lead=lead,
         calm=True,
         further=lookup(term for each in found.entries for term in each.terms),
         first=Section("models", "Models", tables, "Models"),
         summary=tables,
         settings="questions are the clusters; log losses in nats; recalibration and base rate on held-out questions",
-        warnings=found.remarks,
+        warnings=[*found.remarks, *remarks],
     )
 
 
@@ -127,11 +129,12 @@ def abstaining_table(found: Leaderboard) -> Table:
 
 def remedy_table(found: Leaderboard) -> Table:
     """Return what is wrong with each model's confidences, and what mends it."""
+    findings = [with_gap(each.overconfidence, each.finding, bool(each.terms))[0] for each in found.entries]
     return Table.of(
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
         " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
         *_names(found),
-        Column("finding", [with_gap(each.overconfidence, each.finding) for each in found.entries], words=True),
+        Column("finding", findings, words=True),
         Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
     )
 

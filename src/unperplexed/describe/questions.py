@@ -90,15 +90,16 @@ def graded_document(found: GradedAssessment, naming: Naming, *, brief: bool) -> 
     if not found.assessment.diagnosis.made and not found.unread_text():
         units = number_of(found.n_questions, "question")
         headline = f"Not tested for miscalibration: {units} {'is' if found.n_questions == 1 else 'are'} too few"
+    headline, remarks = with_gap(found.overconfidence, headline, found.assessment.diagnosis.miscalibrated)
     return replace(
         whole,
-        headline=with_gap(found.overconfidence, headline),
+        headline=headline,
         # The accuracy of a threshold of 0.5 is not that of the questions, which is among the metrics below.
         metrics=[each for each in whole.metrics if each.name != TITLES["accuracy"]],
         title=own.title,
         facts=f"{own.facts}, {found.events}",
         summary=[*own.summary, *whole.summary],
-        warnings=[*own.warnings, *whole.warnings],
+        warnings=[*own.warnings, *whole.warnings, *remarks],
     )
 
 

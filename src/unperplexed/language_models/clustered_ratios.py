@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._lib.dataclasses import dataclass, fields
+from .._lib.formatting import p_value_text
 from .._lib.typing import ByValue, Floats, Ints
 from ..kernels.exact_sum import ExactSum, exact_sum
 from ..report.numbers import share
@@ -183,10 +184,16 @@ def paired_metric(
     return PairedMetric(*means, apart.mean, apart.interval(confidence), apart.p_value(), larger)
 
 
-def with_gap(gap: PairedMetric | None, text: str) -> str:
-    """Put before a text by how many points confidences differ from the share of right answers, if not by chance."""
+def with_gap(gap: PairedMetric | None, text: str, miscalibrated: bool) -> tuple[str, list[str]]:
+    """Put before a text by how many points confidences differ from the share of right answers, if not by chance.
+
+    Where the verdict finds no miscalibration, it is a remark instead.
+    """
     if gap is None or not gap.significant:
-        return text
+        return text, []
     points = share(abs(gap.difference)).removesuffix("%")
     way = "Overconfident" if gap.difference > 0 else "Underconfident"
-    return f"{way} by {points} points (mean confidence {share(gap.first)}, {share(gap.second)} right). {text}"
+    said = f"{way} by {points} points (mean confidence {share(gap.first)}, {share(gap.second)} right)"
+    if miscalibrated:
+        return f"{said}. {text}", []
+    return text, [f"{said}, {p_value_text(gap.p_value)}, by a t-test of this difference, which is not in the verdict"]

@@ -38,7 +38,7 @@ _LISTED = 10
 """Rows that a remark shows."""
 
 UNKNOWN_GRADE = "{count} left out: graded {grade}, which is neither right nor wrong; --wrong counts a grade as wrong"
-SCALE = "numbers without a unit in the column {column!r} were divided by {own:g}, as the largest of them shows"
+SCALE = "numbers without a unit in the column {column!r} were divided by {own:g}, as the column shows"
 DOUBTFUL = "{{count}} in the column {column!r}: a doubtful confidence, {done} ({shown}; rows counted from 0)"
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
@@ -305,6 +305,7 @@ _WRITTEN = (
     (re.compile("’"), "'"),
     (re.compile(r"\b(?:50\s*/\s*50|fifty-fifty)\b"), "50%"),
     (re.compile(rf"\bbetween\s+{_N}(\s*%?)\s+and\s"), r"\1\2 to "),
+    (re.compile(rf"(?:(%)\s*)?(?:\+\s?/?\s?-|±)\s*{_N}(?(1)\s*%?)"), r"\1 "),
 )
 """Markup and spellings, and how they are read."""
 
@@ -312,16 +313,17 @@ _HEDGES = r"about|around|roughly|approximately|maybe|perhaps|say|only|just|proba
 _HEDGE = rf"\W*(?:(?:{_HEDGES})\b[\s~≈]*)*"
 _ALONE = re.compile(rf"(?:\W|\b(?:{_HEDGES}|i think)\b)*")
 _NOUN = r"(?<!consumer |business |investor )(?<!public )(?<!self-)\b(?:confidence|conf|(?:un)?certainty|credence)\b"
+_SURE = "confident|certain|sure|confidence|certainty|credence"
 _STATISTICS = r"(?!\s*(?:intervals?|index|bands?|bounds?|limits?|regions?|thresholds?)\b)"
-_TRUST = r"(?! in (?!my\b|this\b|that\b|it\b|(?:the )?(?:answer|response|result|solution|option|choice|prediction)\b))"
+_TRUST = r"(?! in (?!(?:my|being|this|that|it)\b|(?:the )?(?:answer|response|result|solution|option|choice|predict)))"
 _CHANCE = r"\b(?:probability|prob|chances?|likelihood|likely|odds|p\((?:correct|true)\))"
 _JOINED = r"(?:[:=(,–—-]|->|\b(?:is|of|at|as|(?:would |to )?be)\b)"
-_AFTER = re.compile(
-    rf"{_HEDGE}(?:confident|certain|sure|unsure|confidence|conf|certainty|credence|guess)\b(?! level){_STATISTICS}"
-)
+_AFTER = re.compile(rf"{_HEDGE}(?:{_SURE}|unsure|conf|guess)\b(?! level){_STATISTICS}")
 _LABEL = re.compile(
     rf"{_NOUN}{_STATISTICS}{_TRUST}(?:[^?]{{0,90}}?{_JOINED})?{_HEDGE}$|(?:^|,)\W*{_CHANCE}\s*[:=]\s*[~≈]?$"
 )
+_WORDS = re.compile(r"conf|certain|sure|creden|guess|prob|chance|likel|odds|\bp\(|\bi\b")
+"""What stands beside every number that states something, so that others cost little."""
 _ENDS = re.compile(r"\s*(?:$|[^\w\s]|\w+\s*:)")
 _BEFORE = re.compile(
     r"\b(?:confident|certain|(?<=\w )(?:un)?sure)(?: (?:about|in|of) (?:it|th\w+)(?: \w+)?)?\s*"
@@ -330,14 +332,22 @@ _BEFORE = re.compile(
     r"|\bi(?:'m| am) $"
 )
 _LIKELY_BEFORE, _LIKELY_AFTER = re.compile(rf"{_CHANCE}[^\d]*$"), re.compile(rf"\s*{_CHANCE}")
+_NOT = r"(?:\bnot|n't) (?:\w+ )?"
+_WRONG = r"\b(?:wrong|incorrect|mistaken)\b(?! (?:to|for)\b)"
+_RIGHT = r"\b(?:right|correct(?:ness|ly)?|true)\b"
 _OUTCOME = re.compile(
-    r"\b(wrong|incorrect|mistaken|error|confused)\b"
-    r"|\b(?:right|correct(?:ness|ly)?|true)\b|\bthe answer is\b|\bi believe\b"
+    rf"({_NOT})?(?:({_WRONG}|\b(?:error|confused)\b)|{_RIGHT})"
+    rf"|\bthe answer is\b(?! not\b| (?:\w+ )?{_WRONG})|\bi believe\b"
 )
-_UNSURE_AFTER = re.compile(r"\W*(?:\w+ )?unsure|.*\b(?:i'm|i am|my answer is) (?:wrong|incorrect|mistaken)\b")
-_UNSURE_BEFORE = re.compile(r"\buncertainty\b[^,]*$")
+_IS_WRONG = (
+    r"(?:(?: that)? (?:i|it|this|that|(?:my|the|this|that) (?:answer|response|guess|choice))(?:'[ms]| am| is| was)"
+    rf"|(?: of| in)? being)(?: (?!not\b)\w+)?(?: {_WRONG}| ?{_NOT}{_RIGHT})"
+)
+_UNSURE_AFTER = re.compile(rf"\W*(?:\w+ )?un(?:sure|certain)|\s*{_WRONG}|\s*\w+{_IS_WRONG}")
+_UNSURE_BEFORE = re.compile(rf"\buncertainty\b[^,]*$|\b(?:{_SURE}){_IS_WRONG}[^,]*$")
 _OTHERS = re.compile(r"\b(?:he|she|they|you|who|was|were|are|people|experts|respondents|doctors) (?:[\w']+ ){0,3}$")
 _DENIED = re.compile(r"(?:\b(?:not|cannot|nobody|never|hard)\b|n't\b)[^,:(–—]*$")
+_DENIED_AFTER = re.compile(rf"\s*{_NOT}(?:{_SURE})\b")
 _SUPPOSED = re.compile(r"\b(?:would mean|must|need|if(?! i had)|am i)\b")
 _BOUND = re.compile(
     r"(?:\b(?:more|less|fewer|greater) than|\b(?:over|under|above|below|at least|at most|up to)|[<>≥≤])\s*$"
@@ -356,6 +366,8 @@ class _Number(NamedTuple):
     """Whether it is the probability of being wrong."""
     clear: bool = True
     final: bool = False
+    fraction: bool = False
+    """Whether it is up to 1 and written with a decimal point."""
 
     def probability(self, scale: float | None) -> float:
         """Give it as a probability; NaN where its scale is unknown, or where it is out of range.
@@ -377,6 +389,7 @@ def _numbers_in(text: str) -> Iterator[_Number]:
     scale = _SCALE.search(plain)
     plain = _SCALE.sub(" ", plain)
     stops = [0, *(each.end() for each in _STOP.finditer(plain)), len(plain)]
+    words = [each.start() for each in _WORDS.finditer(plain)]
     for each in _VALUE.finditer(plain):
         first, last = stops[bisect_right(stops, each.start()) - 1], stops[bisect_left(stops, each.end())]
         before = plain[max(first, each.start() - _REACH) : each.start()]
@@ -384,23 +397,29 @@ def _numbers_in(text: str) -> Iterator[_Number]:
         low, high, unit, of = each.groups()
         value = float(low) if high is None else (float(low) + float(high)) / 2
         top = float(of) if of else 100.0 if unit else float(scale[1]) if scale else math.nan
-        said = "alone" if _is_alone(plain, each) else _beside(before, after, bool(unit), value <= 1 and "." in low)
+        fraction = value <= 1 and "." in low
+        near = bisect_left(words, each.start() - _REACH) < bisect_left(words, each.end() + _REACH)
+        said = _beside(before, after, bool(unit), fraction) if near else ""
+        said = "alone" if _is_alone(plain, each) else said
         if unit or said:
             clear = bool(said) and not _BOUND.search(before)
             top = 1.0 if said == "chance" and not unit else top
-            yield _Number(value, top, _is_doubt(said, before, after), clear, bool(_FINAL.search(before)))
+            yield _Number(value, top, _is_doubt(said, before, after), clear, bool(_FINAL.search(before)), fraction)
 
 
 def _is_alone(plain: str, number: re.Match[str]) -> bool:
     """Whether a text has no other words than "about", "I'd say" and their like."""
+    if len(plain) > 3 * _REACH:
+        return False
     rest = plain[: number.start()], plain[number.end() :]
-    return all(len(each) < _REACH and _ALONE.fullmatch(each) for each in rest)
+    return all(_ALONE.fullmatch(each) for each in rest)
 
 
 def _beside(before: str, after: str, unit: bool, fraction: bool) -> str:
     """Say beside which words a number stands: a confidence, a chance of being right or wrong, or "" for none."""
     whole = before + after
-    if _DENIED.search(before) or _SUPPOSED.search(whole) or after.rstrip().endswith("?"):
+    denied = _DENIED.search(before) or _DENIED_AFTER.match(after)
+    if denied or _SUPPOSED.search(whole) or after.rstrip().endswith("?"):
         return ""
     known, others = unit or fraction, _OTHERS.search(before)
     spoken = _AFTER.match(after) and not others and not before.endswith(" at ")
@@ -413,16 +432,18 @@ def _beside(before: str, after: str, unit: bool, fraction: bool) -> str:
 
 def _is_doubt(said: str, before: str, after: str) -> bool:
     """Whether a number is the probability of being wrong."""
-    if said == "confidence":
+    if said == "confidence" and not _LIKELY_AFTER.match(after):
         return bool(_UNSURE_AFTER.match(after) or _UNSURE_BEFORE.search(before))
+    if said not in ("chance", "confidence"):
+        return False
     outcomes = [*_OUTCOME.finditer(after), *reversed([*_OUTCOME.finditer(before)])]
-    return said == "chance" and outcomes[0][1] is not None
+    return any((each[1] is None) != (each[2] is None) for each in outcomes[:1])
 
 
 def _stated(text: str) -> _Number | None:
     """Find the number that states the confidence; unclear where several differ, or none stands beside its word."""
     try:
-        return _Number(float(text), math.nan)
+        return _Number(float(text), math.nan, fraction="." in text and 0 <= float(text) <= 1)
     except ValueError:
         numbers = [*_numbers_in(text)]
     clear = [each for each in numbers if each.clear]
@@ -435,13 +456,16 @@ def _stated(text: str) -> _Number | None:
 def _common_scale(numbers: Iterable[_Number | None]) -> float | None:
     """Recognise the highest value of numbers without a unit; None where it is not clear.
 
-    It is 1 if most of them are between 0 and 1, else by the largest of them.
+    It is 1 if most of them are between 0 and 1, or none is above 1 (a single one if it is written as 1.0); else 100 if
+    others are percentages, else by the largest of them.
     """
-    bare = [each.value for each in numbers if each and each.clear and math.isnan(each.top) and 0 <= each.value <= 100]
-    most, fractions = max(bare, default=0.0), sum(0 < each < 1 for each in bare)
-    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and len(bare) > 1):
+    clear = [each for each in numbers if each and each.clear]
+    bare = [each for each in clear if math.isnan(each.top) and 0 <= each.value <= 100]
+    most, fractions = max((each.value for each in bare), default=0.0), sum(0 < each.value < 1 for each in bare)
+    written = len(bare) > 1 or any(each.fraction for each in bare)
+    if 2 * fractions > len(bare) or most == 0 or (most <= 1 and written):
         return 1.0
-    if most > 10:
+    if most > 10 or (most > 1 and any(each.top == 100 for each in clear)):
         return 100.0
     return 10.0 if most > 5 and len(bare) >= _FEWEST_OF_TEN else None
 
@@ -463,7 +487,7 @@ def stated_confidence(
         What the model wrote.
     scale : float, optional
         Highest value of a bare number, such as 10 or 100, of which 0.9 is then not read. Without it a bare number is
-        read as a probability if it is below 1, and as a percentage if it is above 10.
+        read as a probability if it is below 1, or 1.0, and as a percentage if it is above 10.
     words : mapping of str to float, optional
         Your own table of phrases and their probabilities. The longest phrase counts; numbers come before phrases.
     doubtful : bool, default False

@@ -538,7 +538,8 @@ def compare_questions(
     Notes
     -----
     Each metric is that of `assess_questions`; ``log_loss`` is minus the logarithm of the probability of the correct
-    options. A metric that is undefined or infinite for some of the questions is left out, with a remark. The interval
+    options. A metric that is undefined or infinite for some of the questions is left out, with a remark; grades and
+    confidences of answers are compared on the questions for which both models have them. The interval
     is that of the paired t-test. Whether the models differ in calibration is tested with e = p - y, where p is the
     probability of the top option and y whether it is correct: paired t-tests of the differences in e and in e (p -
     mean p), with the smaller p-value doubled (Bonferroni).
@@ -574,7 +575,7 @@ def compare_questions(
     said = [each for log, name in zip(of_logs, models, strict=True) for each in log.of_model(name)]
     alone_metrics = sorted(values[0].keys() ^ values[1].keys()) if graded else []
     said += [f"{name} left out: of one model only" for name in alone_metrics]
-    said += [] if graded else _left_out(pairs, values, models)
+    said += _narrowed(values) if graded else _left_out(pairs, values, models)
     (p, right), (q, other) = ((each.pop("confidence"), each.pop("right")) for each in values)
     middle = np.mean([p, q])
     growth = paired_metric((p - right) * (p - middle), (q - other) * (q - middle), level)
@@ -592,7 +593,7 @@ def compare_questions(
         level,
         tuple(said),
         None if math.isnan(gap.difference) else gap,
-        min(2 * min(gap.p_value, growth.p_value), 1.0),
+        min(2 * float(np.fmin(gap.p_value, growth.p_value)), 1.0),  # one of them may be NaN
     )
 
 
@@ -622,6 +623,21 @@ def _answer_metrics(questions: Sequence[Sequence[Answer]]) -> dict[str, Floats]:
         for name, some in values.items():
             found.setdefault(name, np.full(len(questions), math.nan))[at] = np.mean(some) if some else math.nan
     return found
+
+
+def _narrowed(values: Sequence[dict[str, Floats]]) -> list[str]:
+    """Keep of each metric of answers the questions for which both models have it, and say how many these are."""
+    said = []
+    for name in [each for each in values[0] if each in values[1]]:
+        pair = [each[name] for each in values]
+        known = ~np.isnan(pair).any(axis=0)
+        n = int(known.sum())
+        if n < known.size and not np.isnan(pair).all() and name not in ("confidence", "right"):
+            called = "Brier score and calibration" if name == "brier_score" else name
+            said.append(f"{called}: {known.size - n} of {known.size} questions left out, of which a model has none")
+        for each in values if n > 1 else ():
+            each[name] = each[name][known]
+    return said
 
 
 def _graded_by(grader: str) -> str:

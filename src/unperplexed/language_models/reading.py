@@ -126,13 +126,25 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
         raise InputError(f"{path}: expected right answers, each name once.")
     right = {name: str(each.get("answer", "")).strip() for name, each in named.items()}
     shared = tuple(sorted(set(right.values())))
-    options = {name: tuple(map(str, each.get("options") or shared)) for name, each in named.items()}
+    options = {name: _options(each.get("options") or shared) for name, each in named.items()}
     for name, own in options.items():
-        if right[name] not in own or len(own) < 2:
+        if len(set(own)) < max(len(own), 2):
+            given = named[name].get("options") or own
+            raise InputError(
+                f'{path}: {name!r:.60}: expected two or more different options, as a list or letters ("ABCD"),'
+                f" got {given!r:.80}."
+            )
+        if right[name] not in own:
             raise InputError(f"{path}: {name!r:.60}: the right answer {right[name]!r:.40} is not one of {own!r:.80}.")
     if shared in options.values():
         remarks.add(f"the options are {', '.join(shared)}, the right answers of {path.name}, whose records name none")
     return RightAnswers(options, right)
+
+
+def _options(given: Any) -> tuple[str, ...]:
+    """Give the options of a list or of a word of letters; none of anything else."""
+    listed = isinstance(given, list | tuple) or (isinstance(given, str) and given.isalpha())
+    return tuple(map(str, given)) if listed else ()
 
 
 def _check_answered(truth: RightAnswers, name: str, remarks: Remarks) -> None:
@@ -143,9 +155,13 @@ def _check_answered(truth: RightAnswers, name: str, remarks: Remarks) -> None:
     if without:
         remarks.add(f"{{count}} of {name} without an answer in the logs", "right answer", len(without))
     outside = [each for each in truth.outside.values() if not np.isnan(each)]
-    if outside:
+    if outside and np.mean(outside) >= _NEGLIGIBLE:
         text = f"on average {percent(float(np.mean(outside)))} of the probability of {{count}} lies outside the options"
         remarks.add(text, "question", len(outside))
+
+
+_NEGLIGIBLE = 1e-4
+"""Probability outside the options that is not worth a remark."""
 
 
 def _recognized(record: Record, path: Path) -> Form:

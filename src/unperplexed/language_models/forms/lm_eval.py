@@ -74,8 +74,8 @@ def _scored(response: Sequence[Any]) -> tuple[float, bool]:
 
 
 def _task(log: Log) -> str:
-    """Read the task from the name of the file: samples_<task>_<stamp>.jsonl."""
-    found = re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT.*", log.path.name)
+    """Read the task from the name of the file: samples_<task>_<date or stamp>.jsonl."""
+    found = re.fullmatch(r"samples_(.+)_\d{4}-?\d\d-?\d\d(?!\d).*", log.path.name)
     return found[1] if found else ""
 
 

@@ -31,6 +31,7 @@ def _recognizes(record: Record) -> bool:
 
 NO_TRUTH = "{count} left out: no right answer has its custom_id"
 FIRST = "{count}: the log-probabilities of the first choice were taken, since the others are further samples"
+NO_CHOICES = "{count} left out: without choices or output"
 NO_OPTION = "{count} left out: it names no option, or several; ask for the letter alone, with top_logprobs"
 
 
@@ -44,21 +45,27 @@ def _items(record: Record, place: str, log: Log) -> Iterator[Item]:
             log.remarks.add(FAILED.replace("{reason}", str(reason)), "request")
             return
         record = body
+    choices = _choices(record)
+    if not choices:
+        log.remarks.add(NO_CHOICES, "answer")
+        return
     if log.truth is not None:
-        yield from _question(name, record, log)
+        yield from _question(name, choices, record, log)
         return
-    if record.get("object") == "response":
-        parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
-        for part in parts:
-            yield from _text(name, tokens_of(part.get("logprobs")), part.get("text"), log)
-        return
-    choices = record["choices"]
     for at, choice in enumerate(choices):
         own = f"{name}/{at}" if len(choices) > 1 else name
         yield from _choice(own, choice, choice.get("prompt_logprobs") or record.get("prompt_logprobs"), record, log)
 
 
-def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
+def _choices(record: Record) -> list[Record]:
+    """Give the choices of an answer; the parts of one of the Responses API as such."""
+    if record.get("object") != "response":
+        return record.get("choices") or []
+    parts = [each for output in record.get("output") or () for each in output.get("content") or ()]
+    return [{"logprobs": {"content": each.get("logprobs")}, "message": {"content": each.get("text")}} for each in parts]
+
+
+def _question(name: str, choices: Sequence[Record], record: Record, log: Log) -> Iterator[Question]:
     """Read the probabilities of the options at the token that answers a question."""
     truth = log.truth
     if truth is None or name not in truth.right:
@@ -67,10 +74,11 @@ def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
     if name in truth.outside:
         raise InputError(f"{log.path}: {name!r:.60} is answered twice. Name the logs of one model.")
     truth.outside[name] = np.nan
-    if len(record.get("choices", ())) > 1:
+    parts = choices if record.get("object") == "response" else choices[:1]
+    if len(parts) < len(choices):
         log.remarks.add(FIRST, "question")
     options = truth.options[name]
-    entries = [(_plain(own), tops) for own, tops in _tops(record)]
+    entries = [(_plain(own), tops) for part in parts for own, tops in _tops(part)]
     at = _place(entries, options)
     if at is None:
         log.remarks.add(NO_OPTION, "answer")
@@ -82,20 +90,16 @@ def _question(name: str, record: Record, log: Log) -> Iterator[Question]:
     yield Question(name, options, log_probs, (options.index(truth.right[name]),))
 
 
-def _tops(record: Record) -> list[tuple[str, dict[str, float]]]:
+def _tops(choice: Record) -> list[tuple[str, dict[str, float]]]:
     """Give each generated token with the log-probabilities of the most probable ones there, and its own."""
-    if record.get("object") == "response":
-        parts = [each for output in record.get("output", ()) for each in output.get("content") or ()]
-        entries = [each for part in parts for each in part.get("logprobs") or []]
-    else:
-        logged = record["choices"][0].get("logprobs") or {}
-        if "tokens" in logged:
-            columns = (logged[name] for name in ("tokens", "token_logprobs", "top_logprobs"))
-            return [(own, {**tops, own: x}) for own, x, tops in zip(*columns, strict=True)]
-        entries = logged.get("content") or []
+    logged = choice.get("logprobs") or {}
+    if "tokens" in logged:
+        tops = logged.get("top_logprobs") or [None] * len(logged["tokens"])
+        columns = (logged["tokens"], logged["token_logprobs"], tops)
+        return [(own, {**(some or {}), own: x}) for own, x, some in zip(*columns, strict=True)]
     return [
-        (each["token"], {top["token"]: top["logprob"] for top in (*each.get("top_logprobs", ()), each)})
-        for each in entries
+        (each["token"], {top["token"]: top["logprob"] for top in (*(each.get("top_logprobs") or ()), each)})
+        for each in logged.get("content") or ()
     ]
 
 
