@@ -633,3 +633,12 @@ def test_sequential_outputs(data, files, tmp_path, capsys):
     assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
     assert "Mean so far, with its 95% confidence sequence" in (tmp_path / "s.svg").read_text()
+
+
+def test_a_pattern_of_partitions_is_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for day in "12":
+        (tmp_path / f"dt={day}").mkdir()
+        (tmp_path / f"dt={day}" / "part.csv").touch()
+    assert named_files(["dt=1/*.csv", "dt=2/*.csv"]) == {f"dt={day}/part.csv": [f"dt={day}/part.csv"] for day in "12"}
+    assert named_files(["ours=dt=1/*.csv", "dt=2"]) == {"ours": ["dt=1/part.csv"], "dt=2": ["dt=2/part.csv"]}

@@ -42,7 +42,8 @@ class ForecastBatch(Frozen):
     """One, or one for each forecaster; each pair has batches of its own."""
     source: str
     """The file's name as given."""
-    first_row: int
+    before: int
+    """Rows of the files before this one, wanted or not."""
     keys: dict[str, Column]
     """The columns that were to be given along, or what is made of them."""
     stretch: Ints | None = None
@@ -340,7 +341,8 @@ class ForecastRows(Frozen):
                     if places is not None:
                         given = [each.chosen(places - places[0]) for each in given]
                     stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
-                    yield ForecastBatch(given, part.name, batch.first_row, keys, stretch)
+                    before = rows - batch.n_rows - batch.first_row
+                    yield ForecastBatch(given, part.name, before, keys, stretch)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the columns whose groups are between quantiles alone."""

@@ -11,7 +11,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 REFUSED = 3
 """The exit status that comes with a reason."""
@@ -22,9 +22,11 @@ _TITLE_ROWS = 20
 
 def main(path: str, sheet: str | None, mentioned: list[str], memory: int, seconds: int) -> None:
     """Write the sheet that is named, or the only one."""
-    import fastexcel
-    import pyarrow as pa
-
+    try:
+        import fastexcel
+        import pyarrow as pa
+    except ImportError as error:
+        refuse(missing=str(error))
     bound(memory, seconds)
     try:
         book = fastexcel.read_excel(path)
@@ -40,7 +42,7 @@ def main(path: str, sheet: str | None, mentioned: list[str], memory: int, second
         stream.write_batch(record)
 
 
-def refuse(**reason: Any) -> None:
+def refuse(**reason: Any) -> NoReturn:
     """Say why there is no sheet."""
     sys.stdout.write(json.dumps(reason))
     sys.exit(REFUSED)
