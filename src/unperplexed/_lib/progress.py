@@ -73,7 +73,7 @@ class _Stream(Generic[T]):
 
     def work(self) -> None:
         """Make the items."""
-        error: BaseException | None = None
+        last: list[BaseException] = []
         try:
             items = iter(self._make())
             try:
@@ -85,8 +85,8 @@ class _Stream(Generic[T]):
                 if isinstance(items, Generator):
                     items.close()  # its files
         except BaseException as found:  # which is for the thread that takes the items
-            error = found
-        self._made.put((_END, error))
+            last.append(found)
+        self._made.put((_END, last.pop() if last else None))  # an error that its own frame held would never be freed
 
     def __iter__(self) -> Iterator[T]:
         """Take the items."""
@@ -94,7 +94,10 @@ class _Stream(Generic[T]):
             self._room.release()
             yield made[0]
         if made[1] is not None:
-            raise made[1]
+            try:
+                raise made[1]
+            finally:
+                del made
 
     def stop(self) -> None:
         """Make no more items."""

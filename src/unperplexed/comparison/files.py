@@ -19,6 +19,7 @@ from .._lib.progress import ahead, progress_bar
 from .._lib.typing import Bools
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
+from ..forecasts.problems import Values, refuse_mixed
 from ..pairing.dependence import Dependent, dependent_rows
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
 from ..sources.columns import PAIR, Selection
@@ -234,6 +235,7 @@ class _FileRows:
     def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
         self._keys, self._codes = {}, ColumnCodes(self._further)
+        values: dict[str, Values] = {}
         for name, files in self._files.items():
             line, after, wanted = 0, 0, self._options.keys_of_others if self._keys else self._options.keys
             leading = not self._keys
@@ -246,9 +248,12 @@ class _FileRows:
                 numbers = pl.DataFrame({ROW: origin + rows.index, _LINE: np.arange(line, line + rows.n_rows)})
                 keys = self._key_frame(batch, wanted, numbers)
                 for chunk, of_chunk in self._split(name, batch, keys, origin + rows.first_row):
+                    chunk.forecasts.show(values, chunk.name)
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
                     yield chunk
                 line, after = line + rows.n_rows, origin + int(rows.index.max(initial=-1)) + 1
+
+        refuse_mixed(values)
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
         for name, column in wanted.items():

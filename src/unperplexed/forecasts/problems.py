@@ -7,7 +7,7 @@ numbers, or with ``invalid="drop"`` leaves them out and counts them in `Notes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -214,6 +214,58 @@ _MARKS = Option("na", "[]", "--na")
 _COMMA = Option("decimal_comma", "True", "--decimal-comma")
 _PERCENT = scale_option("percent")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
+
+
+_LARGEST = {"probability": 1.0, "percent": 100.0, "log-probs": 0.0, "logits": np.inf}
+"""Of values as they come."""
+
+_ENOUGH = 50
+"""Rows of which one has a percentage above 1, unless these are fractions or the event is rare."""
+
+
+class Values:
+    """Values as they came, which show whether they are on the scale that is named."""
+
+    def __init__(self, name: str, scale: str, binary: bool, drops: bool) -> None:
+        self._name, self._scale, self._binary, self._drops = name, scale, binary, drops
+        self._n, self._wrong, self._lowest, self._highest = 0, 0, np.inf, -np.inf
+
+    def add(self, x: AnyFloats, text: Bools) -> None:
+        """Add rows, (n, columns), and whether each holds text."""
+        least = 0.0 if self._scale in ("probability", "percent") else -np.inf
+        with np.errstate(invalid="ignore"):
+            outside = ((x < least) | (x > _LARGEST[self._scale])).any(axis=1)
+        self._n += len(x)
+        self._wrong += int(np.count_nonzero(outside | text))
+        self._lowest = float(np.fmin.reduce(x, axis=None, initial=self._lowest))
+        self._highest = float(np.fmax.reduce(x, axis=None, initial=self._highest))
+
+    @property
+    def fractions(self) -> bool:
+        """Whether percentages of one column look like fractions."""
+        return self._scale == "percent" and self._binary and self._highest <= 1
+
+    def checked(self) -> str:
+        """Refuse to drop most rows, as a wrong scale does; else say what percentages look like, "" for nothing."""
+        if self._drops and 2 * self._wrong > self._n:
+            hint = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
+            raise InputError(
+                f"{self._name}: {self._wrong:,} of {self._n:,} rows hold no probabilities; {DROP} is for few rows."
+                f" {hint}"
+            )
+        if not self.fractions or self._n < _ENOUGH:
+            return ""
+        return f"{self._name}: none of {self._n:,} percentages is above 1; fractions are read without {_PERCENT.flag}"
+
+
+def refuse_mixed(values: Mapping[str, Values]) -> None:
+    """Refuse percentages of several forecasters of which some look like fractions."""
+    small = [name for name, each in values.items() if each.fractions]
+    if small and len(small) < len(values):
+        raise InputError(
+            f"{_PERCENT.flag}: {listed(small)} hold{'s' * (len(small) == 1)} no percentage above 1, the others do. Put"
+            " all on one scale."
+        )
 
 
 class Hint(NamedTuple):

@@ -23,7 +23,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
-from ..forecasts.problems import with_text
+from ..forecasts.problems import Values, with_text
 from ..forecasts.unobserved import unobserved
 from .columns import BLOCK, OUTCOME, PAIR, PROB, ROW, Plan, Plans, Selection, check_column, plans
 from .derived_columns import Derived, Quantiles, derived
@@ -132,9 +132,15 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
+        values: dict[str, Values] = {}
         for batch in rows.batches(parts, None, report, self._jobs, self.say):
             found += batch.forecasts[0].n_rows
+            for forecasts in batch.forecasts:
+                forecasts.show(values)
             yield batch
+        for each in values.values():
+            if said := each.checked():
+                self.say(said)
         if not found and rows.plans.where.columns:
             raise rows.plans.where.none_of(read)
 
