@@ -112,3 +112,13 @@ def test_commands_take_a_folder_and_overwrite_none_of_its_files(tmp_path, table,
     assert "in 3 periods, 2026-10-08 to 2026-10-10" in capsys.readouterr().out.replace("\n", " ")
     assert main(["assess", *read, "--json", f"{lake}/dt=2026-10-08/part-0.parquet"]) == 2
     assert "would overwrite the input" in capsys.readouterr().err
+
+
+def test_no_output_goes_into_a_folder_that_is_read(tmp_path, table, capsys):
+    lake = as_lake(table, tmp_path / "lake")
+    words = ["tally", str(lake), "--truth", "y", "--prob", "p", "-o"]
+    assert main([*words, str(lake / "dt=2026-10-09" / "all.tally")]) == 2
+    assert "all.tally: would be read with the folder that it lies in; name a place outside it" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main([*words, str(tmp_path / "all.tally")]) == 0
