@@ -658,9 +658,9 @@ def test_units_that_differ_are_refused_or_told(units, capsys):
     read = ("--truth", "y", "--forecaster", "theirs=PoP (%)", "ours=ours")
     assert run("compare", units, *read, "--scale", "percent") == 2
     message = " ".join(capsys.readouterr().err.split())
-    assert "--scale percent: 'ours' holds no percentage above 1, the others do. Put all on one scale." in message
+    assert "--scale percent: no percentage of 'ours' is above 1, others are. Use one scale." in message
     assert run("assess", units, "--truth", "y", "--prob", "ours", "--scale", "percent", "--resamples", "0") == 0
-    assert "ours: none of 200 percentages is above 1; fractions are read without" in capsys.readouterr().err
+    assert "ours: none of 200 percentages is above 1; fractions take no --scale" in capsys.readouterr().err
     assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", "--scale", "percent", "--resamples", "0") == 0
     assert "percentages" not in capsys.readouterr().err
 
@@ -669,10 +669,10 @@ def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
     drop = ("--invalid", "drop", "--resamples", "0")
     assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", *drop) == 2
     wrong = (pl.read_csv(units)["PoP (%)"] > 1).sum()
-    assert f"PoP (%): {wrong} of 200 rows hold no probabilities; " in (found := capsys.readouterr().err)
+    assert f"PoP (%): --invalid drop would take {wrong} of 200 rows. These" in (found := capsys.readouterr().err)
     assert "look like percentages: scale" in found
     assert run("compare", units, "--truth", "y", "--forecaster", "a=PoP (%)", "b=ours", *drop[:2]) == 2
-    assert "rows hold no probabilities" in capsys.readouterr().err
+    assert "--invalid drop would take" in capsys.readouterr().err
     unknown = pl.read_csv(units).with_columns(y=pl.when(pl.int_range(200) < 50).then("y"))
     unknown.write_csv(tmp_path / "unknown.csv")  # most outcomes are missing, which is no fault of the scale
     assert run("assess", tmp_path / "unknown.csv", "--truth", "y", "--prob", "ours", *drop) == 0

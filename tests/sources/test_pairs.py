@@ -163,7 +163,9 @@ def test_maps_of_pairs_that_nothing_could_apply_are_refused(tmp_path, wide, caps
     wide[1].write_csv(tmp_path / "w.csv")
     words = [str(tmp_path / "w.csv"), "--pair", "r1=r1_outcome", "r2=r2_outcome", "--by", "pair"]
     assert main(["recalibrate", *words, "-o", str(tmp_path / "map.json")]) == 2
-    assert "Fit one map each, such as: --truth r1_outcome --prob r1." in " ".join(capsys.readouterr().err.split())
+    assert "--by pair: no file has this column. Fit one map each: --truth r1_outcome --prob r1." in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert main(["assess", *words, "--resamples", "0"]) == 0
     assert "recalibrate --by" not in capsys.readouterr().out
 

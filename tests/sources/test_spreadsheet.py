@@ -234,8 +234,8 @@ def test_a_reader_that_cannot_be_loaded_is_no_damage(tmp_path, monkeypatch):
     path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
     (tmp_path / "fastexcel.py").write_text("raise ImportError('libx.so: no such file')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"library that reads spreadsheets cannot be loaded: libx.so: no such file"):
+    with pytest.raises(InputError, match=r"process that reads spreadsheets failed: ImportError: libx.so: no such file"):
         tally_files(path, truth="y", prob="p")
     (tmp_path / "fastexcel.py").write_text("raise RuntimeError('broken')")
-    with pytest.raises(InputError, match=r"process that reads the spreadsheet has ended: RuntimeError: broken"):
+    with pytest.raises(InputError, match=r"process that reads spreadsheets failed: RuntimeError: broken"):
         tally_files(path, truth="y", prob="p")

@@ -55,7 +55,7 @@ def test_tensors_that_are_larger_than_their_file_or_no_arrays_are_refused(tmp_pa
     with pytest.warns(UserWarning, match="nested"):
         nested = torch.nested.nested_tensor([torch.zeros(3), torch.zeros(5)])
     for tensor, message in (
-        (many, "tensor 'logits' repeats its values: 12,000,000,000,000 bytes of the 4 in the file.*contiguous"),
+        (many, "tensor 'logits' repeats 4 bytes as 12,000,000,000,000.*contiguous"),
         (nested, "not a readable PyTorch file"),
     ):
         torch.save({"logits": tensor, "labels": torch.tensor(LABELS)}, tmp_path / "x.pt")

@@ -73,7 +73,6 @@ class _Stream(Generic[T]):
 
     def work(self) -> None:
         """Make the items."""
-        last: list[BaseException] = []
         try:
             items = iter(self._make())
             try:
@@ -84,20 +83,18 @@ class _Stream(Generic[T]):
             finally:
                 if isinstance(items, Generator):
                     items.close()  # its files
-        except BaseException as found:  # which is for the thread that takes the items
-            last.append(found)
-        self._made.put((_END, last.pop() if last else None))  # an error that its own frame held would never be freed
+        except BaseException as error:  # which is for the thread that takes the items; no frame may keep it
+            self._made.put((_END, error))
+        else:
+            self._made.put((_END, None))
 
     def __iter__(self) -> Iterator[T]:
         """Take the items."""
-        while (made := self._made.get())[0] is not _END:
+        while (made := [*self._made.get()])[0] is not _END:
             self._room.release()
             yield made[0]
         if made[1] is not None:
-            try:
-                raise made[1]
-            finally:
-                del made
+            raise made.pop()
 
     def stop(self) -> None:
         """Make no more items."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError
-from .._lib.formatting import command_line, shell_word
+from .._lib.formatting import command_line
 from .._lib.json_files import READING, made_of_file
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
@@ -116,10 +116,7 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
     for key in map(derived, a.by):
         if key.column == PAIR and a.pair:
             prob, outcome = a.pair[0].replace("*", "a").split("=", 1)
-            raise InputError(
-                "--by pair: such maps could not be applied, as rows to recalibrate have no column of this name. Fit one"
-                f" map each, such as: --truth {shell_word(outcome)} --prob {shell_word(prob)}."
-            )
+            raise InputError(f"--by pair: no file has this column. Fit one map each: --truth {outcome} --prob {prob}.")
         if key.needs_all:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
     made = GroupRecalibrator(folds=a.folds, seed=a.seed)

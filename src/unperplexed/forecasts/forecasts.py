@@ -23,17 +23,7 @@ from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
-from .problems import (
-    UNREADABLE,
-    Matrix,
-    Problems,
-    Values,
-    as_rows,
-    primitives,
-    problems_of_rows,
-    renormalized,
-    with_text,
-)
+from .problems import UNREADABLE, Matrix, Problems, Values, as_rows, primitives, renormalized, row_problems, with_text
 from .reading import Invalid
 
 
@@ -458,7 +448,7 @@ class Forecasts:
                 p, rescaled, deviation, sums = renormalized(p, primitives(p, codes))
                 given = replace(given, sums=sums)
             rows = primitives(p, codes, weights, into)
-        problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self.one_column else rows.lowest < 0)
+        problems = row_problems(rows, np.asarray(p)[:, 1] < 0 if self.one_column else rows.lowest < 0)
         if "NaN" in problems and self._unreadable is not None:
             nan, text = problems.pop("NaN"), self._unreadable[places].rows[keep]
             found = {UNREADABLE: nan & text, "NaN": nan & ~text}

@@ -130,9 +130,7 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     own = _own_of_pairs(selection, [*used], file) if selection.pairs else ()
     for name in selection.where.columns:
         if f'"{name}"' in selection.where.text and name not in [*file.names, *OF_PAIRS]:
-            raise InputError(
-                f"--where {selection.where.text}: no column {name!r}; a text takes single quotes, '{name}'."
-            )
+            raise InputError(f"--where: no column {name!r}; a text takes single quotes, '{name}'.")
     for name in [*used, *selection.where.columns]:
         if name is not None and name not in own:
             check_column(name, file)

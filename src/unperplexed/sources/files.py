@@ -139,8 +139,7 @@ class ForecastFiles:
                 forecasts.show(values)
             yield batch
         for each in values.values():
-            if said := each.checked():
-                self.say(said)
+            each.check(self.say)
         if not found and rows.plans.where.columns:
             raise rows.plans.where.none_of(read)
 

@@ -104,11 +104,9 @@ def _of_tensor(name: str, tensor: Any) -> _Array:
     held = tensor.untyped_storage().nbytes()
     if tensor.nbytes > held:
         raise InputError(
-            f"tensor {name!r} repeats its values: {tensor.nbytes:,} bytes of the {held:,} in the file, as expand()"
-            " makes them. Save it in full: .contiguous()."
+            f"tensor {name!r} repeats {held:,} bytes as {tensor.nbytes:,}. Save it in full: .contiguous()."
         )
-    exact = tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor
-    array: NDArray[Any] = exact.numpy()
+    array: NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     return _Array(array.shape, array.dtype, False, array, array.nbytes)
 
 

@@ -111,17 +111,10 @@ def files_in(folder: Path, hidden: bool = False) -> list[Path]:
         if path.is_file():
             found.append(path)
             continue
-        for each in sorted(_entries(path), key=lambda entry: ("=" not in entry.name, entry)):  # partitions first
+        for each in sorted(path.glob("*"), key=lambda entry: ("=" not in entry.name, entry)):  # partitions first
             if hidden or not each.name.startswith((".", "_")):
                 (linked if each.is_symlink() else waiting).append(each)
     return sorted(found)
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return [*folder.iterdir()]
-    except OSError as error:
-        raise unreadable_name(str(folder), error) from None
 
 
 def place_of(name: str) -> object:

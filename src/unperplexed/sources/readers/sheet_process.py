@@ -11,7 +11,7 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 REFUSED = 3
 """The exit status that comes with a reason."""
@@ -22,11 +22,9 @@ _TITLE_ROWS = 20
 
 def main(path: str, sheet: str | None, mentioned: list[str], memory: int, seconds: int) -> None:
     """Write the sheet that is named, or the only one."""
-    try:
-        import fastexcel
-        import pyarrow as pa
-    except ImportError as error:
-        refuse(missing=str(error))
+    import fastexcel
+    import pyarrow as pa
+
     bound(memory, seconds)
     try:
         book = fastexcel.read_excel(path)
@@ -42,7 +40,7 @@ def main(path: str, sheet: str | None, mentioned: list[str], memory: int, second
         stream.write_batch(record)
 
 
-def refuse(**reason: Any) -> NoReturn:
+def refuse(**reason: Any) -> None:
     """Say why there is no sheet."""
     sys.stdout.write(json.dumps(reason))
     sys.exit(REFUSED)

@@ -72,7 +72,7 @@ def _record(done: subprocess.CompletedProcess[bytes], wanted: str | None) -> Any
         raise _refusal(json.loads(done.stdout), wanted)
     said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
     if done.returncode > 0 and "MemoryError" not in said:
-        raise InputError(f"the process that reads the spreadsheet has ended: {said or done.returncode}")
+        raise InputError(f"the process that reads spreadsheets failed: {said or done.returncode}")
     if done.returncode:
         raise InputError(
             "the spreadsheet is damaged, or asks for more memory or time than its cells need, as one with a stray cell"
@@ -88,8 +88,6 @@ def _record(done: subprocess.CompletedProcess[bytes], wanted: str | None) -> Any
 
 def _refusal(reason: dict[str, Any], wanted: str | None) -> InputError:
     """Say which sheets there are, or what the reader found."""
-    if "missing" in reason:
-        return InputError(f"the library that reads spreadsheets cannot be loaded: {reason['missing']}")
     if "error" in reason:
         return unreadable("spreadsheet", ValueError(reason["error"]))
     names: list[str] = reason["sheets"]
