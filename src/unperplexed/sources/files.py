@@ -42,6 +42,7 @@ class ForecastBatch(Frozen):
     """One, or one for each forecaster; each pair has batches of its own."""
     source: str
     """The file's name as given."""
+    first_row: int
     before: int
     """Rows of the files before this one, wanted or not."""
     keys: dict[str, Column]
@@ -347,7 +348,7 @@ class ForecastRows(Frozen):
                         given = [each.chosen(places - places[0]) for each in given]
                     stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
                     before = rows - batch.n_rows - batch.first_row
-                    yield ForecastBatch(given, part.name, before, keys, stretch)
+                    yield ForecastBatch(given, part.name, batch.first_row, before, keys, stretch)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the columns whose groups are between quantiles alone."""
