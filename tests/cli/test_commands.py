@@ -369,6 +369,7 @@ def test_clusters_are_read_once(words, read):
         ("assess f.csv --floor 0.05 0.9", "--floor 0.05 0.9: expected one number, or for assess also 1 minus it"),
         ("assess f.csv --floor 0.01 0.99 0.5", "--floor 0.01 0.99 0.5: expected one number, or for assess also 1"),
         ("compare f.csv --floor 0.05 0.95", "expected one number, or for assess also 1 minus it"),
+        ("assess f.csv --plot x.png --style size=8x5 size=3x3", "--style size: is given twice; leave one out."),
         ("assess f.csv --style colour=red", "--style colour=red: expected KEY=VALUE; the keys are title"),
         ("compare f.csv --plot x.png --style axes=nelson", "the keys are title, size, font-size, colours."),
         (

@@ -197,3 +197,14 @@ def test_columns_hold_costs_and_periods_of_rows(rng, capsys, tmp_path, monkeypat
 def test_a_wrong_column_or_capacity_is_refused(cases, capsys, words, message):
     assert main(["decide", "cases.csv", *COLUMNS, *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_blanks_in_a_column_of_costs_are_told_with_the_condition_that_leaves_them_out(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 3 // 2},0.{i % 9 + 1},{i if i % 5 else ''}" for i in range(1, 101)]
+    (tmp_path / "f.csv").write_text("\n".join(["y,p,the amount", *rows]) + "\n")
+    words = ["decide", "f.csv", "--truth", "y", "--prob", "p", "--costs", "fp=1", "fn=the amount"]
+    where = '"the amount" IS NOT NULL'
+    assert main(words) == 2
+    assert f"or leave out rows without one: --where '{where}'." in " ".join(capsys.readouterr().err.split())
+    assert main([*words, "--where", where]) == 0

@@ -633,3 +633,46 @@ def test_sequential_outputs(data, files, tmp_path, capsys):
     assert capsys.readouterr().out == sequential(data).to_text(name="ours.csv, theirs.csv") + "\n"
     assert json.loads((tmp_path / "s.json").read_text()) == plain(sequential(data))
     assert "Mean so far, with its 95% confidence sequence" in (tmp_path / "s.svg").read_text()
+
+
+def test_a_pattern_of_partitions_is_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for day in "12":
+        (tmp_path / f"dt={day}").mkdir()
+        (tmp_path / f"dt={day}" / "part.csv").touch()
+    assert named_files(["dt=1/*.csv", "dt=2/*.csv"]) == {f"dt={day}/part.csv": [f"dt={day}/part.csv"] for day in "12"}
+    assert named_files(["ours=dt=1/*.csv", "dt=2"]) == {"ours": ["dt=1/part.csv"], "dt=2": ["dt=2/part.csv"]}
+
+
+@pytest.fixture
+def units(tmp_path, rng):
+    """Percentages of one forecaster and fractions of another."""
+    p = rng.uniform(size=(200, 2)).round(2)
+    y = (rng.uniform(size=200) < p[:, 0]).astype(int)
+    path = tmp_path / "units.csv"
+    pl.DataFrame({"y": y, "PoP (%)": (100 * p[:, 0]).astype(int), "ours": p[:, 1]}).write_csv(path)
+    return path
+
+
+def test_units_that_differ_are_refused_or_told(units, capsys):
+    read = ("--truth", "y", "--forecaster", "theirs=PoP (%)", "ours=ours")
+    assert run("compare", units, *read, "--scale", "percent") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "--scale percent: no percentage of 'ours' is above 1, others are. Use one scale." in message
+    assert run("assess", units, "--truth", "y", "--prob", "ours", "--scale", "percent", "--resamples", "0") == 0
+    assert "ours: none of 200 percentages is above 1; fractions take no --scale" in capsys.readouterr().err
+    assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", "--scale", "percent", "--resamples", "0") == 0
+    assert "percentages" not in capsys.readouterr().err
+
+
+def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
+    drop = ("--invalid", "drop", "--resamples", "0")
+    assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", *drop) == 2
+    wrong = (pl.read_csv(units)["PoP (%)"] > 1).sum()
+    assert f"PoP (%): --invalid drop would take {wrong} of 200 rows. These" in (found := capsys.readouterr().err)
+    assert "look like percentages: scale" in found
+    assert run("compare", units, "--truth", "y", "--forecaster", "a=PoP (%)", "b=ours", *drop[:2]) == 2
+    assert "--invalid drop would take" in capsys.readouterr().err
+    unknown = pl.read_csv(units).with_columns(y=pl.when(pl.int_range(200) < 50).then("y"))
+    unknown.write_csv(tmp_path / "unknown.csv")  # most outcomes are missing, which is no fault of the scale
+    assert run("assess", tmp_path / "unknown.csv", "--truth", "y", "--prob", "ours", *drop) == 0

@@ -81,6 +81,24 @@ def test_folders_that_are_no_table_are_refused(tmp_path, table):
         tally_files(tmp_path / "empty", truth="y", prob="p")
 
 
+def test_links_in_a_folder_are_followed_and_each_file_is_read_once(tmp_path, table):
+    store, lake = as_lake(table, tmp_path / "store"), tmp_path / "lake"
+    lake.mkdir()
+    for day in DAYS[:2]:
+        (lake / f"dt={day}").symlink_to(store / f"dt={day}")
+    (lake / f"dt={DAYS[2]}").mkdir()
+    for file in (store / f"dt={DAYS[2]}").iterdir():
+        (lake / f"dt={DAYS[2]}" / file.name).symlink_to(file)
+    expected = tally_files_by(store, truth="y", prob="p", by="dt")
+    links = [("again", lake), ("current", lake / f"dt={DAYS[1]}"), ("self", lake / "self"), (".more", tmp_path)]
+    for name, target in links:
+        (lake / name).symlink_to(target)
+        found = tally_files_by(lake, truth="y", prob="p", by="dt")
+        assert {key: each.scores for key, each in found.items()} == {key: each.scores for key, each in expected.items()}
+    (store / "dt=2026-10-07").symlink_to(store / f"dt={DAYS[2]}")  # sorts first, and is the same folder by a link
+    assert {*tally_files_by(store, truth="y", prob="p", by="dt")} == {*expected}
+
+
 def test_commands_take_a_folder_and_overwrite_none_of_its_files(tmp_path, table, capsys):
     lake, new = str(as_lake(table, tmp_path / "lake")), str(tmp_path / "new.csv")
     read = [lake, "--truth", "y", "--prob", "p"]
@@ -94,3 +112,13 @@ def test_commands_take_a_folder_and_overwrite_none_of_its_files(tmp_path, table,
     assert "in 3 periods, 2026-10-08 to 2026-10-10" in capsys.readouterr().out.replace("\n", " ")
     assert main(["assess", *read, "--json", f"{lake}/dt=2026-10-08/part-0.parquet"]) == 2
     assert "would overwrite the input" in capsys.readouterr().err
+
+
+def test_no_output_goes_into_a_folder_that_is_read(tmp_path, table, capsys):
+    lake = as_lake(table, tmp_path / "lake")
+    words = ["tally", str(lake), "--truth", "y", "--prob", "p", "-o"]
+    assert main([*words, str(lake / "dt=2026-10-09" / "all.tally")]) == 2
+    assert "all.tally: would be read with the folder that it lies in; name a place outside it" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main([*words, str(tmp_path / "all.tally")]) == 0

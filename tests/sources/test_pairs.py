@@ -157,3 +157,26 @@ def test_ids_of_rows_that_are_not_wanted_need_no_counterpart(tmp_path, long, cap
 def test_assess_takes_no_columns_of_several_forecasters(long, capsys):
     assert main(["assess", str(long), "--truth", "y", "--forecaster", "A=p", "B=final"]) == 2
     assert "assess takes the column that names the forecaster of each row" in capsys.readouterr().err
+
+
+def test_maps_of_pairs_that_nothing_could_apply_are_refused(tmp_path, wide, capsys):
+    wide[1].write_csv(tmp_path / "w.csv")
+    words = [str(tmp_path / "w.csv"), "--pair", "r1=r1_outcome", "r2=r2_outcome", "--by", "pair"]
+    assert main(["recalibrate", *words, "-o", str(tmp_path / "map.json")]) == 2
+    assert "--by pair: no file has this column. Fit one map each: --truth r1_outcome --prob r1." in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert main(["assess", *words, "--resamples", "0"]) == 0
+    assert "recalibrate --by" not in capsys.readouterr().out
+
+
+def test_rows_of_two_files_keep_their_numbers_where_a_condition_leaves_some_out(tmp_path, long, capsys):
+    rows = pl.read_csv(long)
+    for name, part in (("a", rows[:100]), ("b", rows[100:])):
+        part.write_csv(tmp_path / f"{name}.csv")
+    found = []
+    for files in ([long], [tmp_path / "a.csv", tmp_path / "b.csv"]):
+        words = ["compare", *map(str, files), *READ, "--on", "id", "--where", "id < 90 AND final = 1"]
+        assert main([*words, "-q", "--json", "-"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["pairs"])
+    assert found[0] == found[1]

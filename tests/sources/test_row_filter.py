@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unperplexed import InputError
+from unperplexed import InputError, tally_files
 from unperplexed.sources.row_filter import RowFilter, condition_of
 
 
@@ -70,3 +70,16 @@ def test_conditions_that_cannot_be_meant_are_refused(condition, message):
 @pytest.mark.parametrize("values", [["03", "12"], [True, False], ["a", None], [1, "a"]])
 def test_no_condition_is_written_where_a_value_may_be_spelled_otherwise(values):
     assert condition_of(["x"], (values[-1],), [(value,) for value in values]) == ""
+
+
+def test_quotes_are_explained(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p,amount €,site\n1,0.5,3,H01\n0,0.25,,H01\n")
+    read = {"truth": "y", "prob": "p"}
+    for where, message in (
+        ("amount € > 0", 'names with blanks or signs in double ones, "amount €"'),
+        ('site = "H01"', "no column 'H01'; a text takes single quotes, 'H01'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            tally_files(path, where=where, **read)
+    assert tally_files(path, where='"amount €" IS NOT NULL', **read).n_rows == 1

@@ -228,3 +228,14 @@ def test_other_formats_have_no_sheets(tmp_path):
     (tmp_path / "f.csv").write_text("y,p\n1,0.5\n")
     with pytest.raises(InputError, match="only spreadsheets have sheets"):
         tally_files(tmp_path / "f.csv", truth="y", prob="p", sheet="Data")
+
+
+def test_a_reader_that_cannot_be_loaded_is_no_damage(tmp_path, monkeypatch):
+    path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
+    (tmp_path / "fastexcel.py").write_text("raise ImportError('libx.so: no such file')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(InputError, match=r"process that reads spreadsheets failed: ImportError: libx.so: no such file"):
+        tally_files(path, truth="y", prob="p")
+    (tmp_path / "fastexcel.py").write_text("raise RuntimeError('broken')")
+    with pytest.raises(InputError, match=r"process that reads spreadsheets failed: RuntimeError: broken"):
+        tally_files(path, truth="y", prob="p")

@@ -49,6 +49,24 @@ def test_tensors_by_name(tmp_path, logits, dtype):
     assert found.scores == Tally.of(LABELS, tensor.detach().double().numpy(), **READ).scores
 
 
+@pytest.mark.filterwarnings("error")
+def test_tensors_that_are_larger_than_their_file_or_no_arrays_are_refused(tmp_path, logits):
+    many = torch.zeros(1, 1).expand(10**12, 3)
+    with pytest.warns(UserWarning, match="nested"):
+        nested = torch.nested.nested_tensor([torch.zeros(3), torch.zeros(5)])
+    for tensor, message in (
+        (many, "tensor 'logits' repeats 4 bytes as 12,000,000,000,000.*contiguous"),
+        (nested, "not a readable PyTorch file"),
+    ):
+        torch.save({"logits": tensor, "labels": torch.tensor(LABELS)}, tmp_path / "x.pt")
+        with pytest.raises(InputError, match=message):
+            tally_files(tmp_path / "x.pt", truth="labels", prob="logits", **READ)
+    part = torch.tensor(np.vstack([logits, logits]))[60:]  # of a larger storage, all of which is saved
+    torch.save({"logits": part, "labels": torch.tensor(LABELS)}, tmp_path / "x.pt")
+    found = tally_files(tmp_path / "x.pt", truth="labels", prob="logits", **READ)
+    assert found.scores == Tally.of(LABELS, logits, **READ).scores
+
+
 class Anything:
     """An object that reading must not make."""
 

@@ -69,32 +69,32 @@ class _Stream(Generic[T]):
 
     def __init__(self, make: Callable[[], Iterable[T]], most: int) -> None:
         self._make, self._room, self._wanted = make, Semaphore(most - 1), True
-        self._made = SimpleQueue[tuple[T, BaseException | None]]()
+        self._made = SimpleQueue[list[Any]]()
 
     def work(self) -> None:
         """Make the items."""
-        error: BaseException | None = None
         try:
             items = iter(self._make())
             try:
                 while self._wanted and (item := next(items, _END)) is not _END:
-                    self._made.put((item, None))
+                    self._made.put([item])
                     del item
                     self._room.acquire()
             finally:
                 if isinstance(items, Generator):
                     items.close()  # its files
-        except BaseException as found:  # which is for the thread that takes the items
-            error = found
-        self._made.put((_END, error))
+        except BaseException as error:  # which is for the thread that takes the items; no frame may keep it
+            self._made.put([_END, error])
+        else:
+            self._made.put([_END])
 
     def __iter__(self) -> Iterator[T]:
         """Take the items."""
         while (made := self._made.get())[0] is not _END:
             self._room.release()
             yield made[0]
-        if made[1] is not None:
-            raise made[1]
+        if made[1:]:
+            raise made.pop()
 
     def stop(self) -> None:
         """Make no more items."""

@@ -71,10 +71,10 @@ class Commands(Frozen):
         return self._made(where=where, of="-group") if condition and self.apply else ""
 
     def of_groups(self, by: Sequence[str]) -> str:
-        """Give both for a map of each group; "" for groups that depend on all rows, such as tenths of a column."""
+        """Give both for a map of each group; "" for groups of all rows, such as tenths of a column, and for pairs."""
         from ..sources.derived_columns import derived  # loads polars
 
-        if any(derived(name).needs_all for name in by):
+        if not self.apply or any(derived(name).needs_all for name in by):
             return ""
         return self._made(f" --by {command_line(by)}", of="-groups")
 

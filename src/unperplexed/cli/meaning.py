@@ -126,9 +126,10 @@ def _read_floor(a: argparse.Namespace) -> None:
 def _read_style(a: argparse.Namespace) -> None:
     """Read KEY=VALUE, and from the reading what the outcome is called."""
     keys = [key for key in _STYLE if key != "axes" or a.command == "assess"]
-    found = {
-        key.replace("-", "_"): _STYLE[key](text) for key, text in (pair("--style", each, keys) for each in a.style)
-    }
+    given = [pair("--style", each, keys) for each in a.style]
+    if twice := [key for at, (key, _) in enumerate(given) if key in dict(given[:at])]:
+        raise InputError(f"--style {twice[0]}: is given twice; leave one out.")
+    found = {key.replace("-", "_"): _STYLE[key](text) for key, text in given}
     from ..report.chart import Style
 
     try:

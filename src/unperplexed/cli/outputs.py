@@ -128,13 +128,17 @@ def _check(arguments: argparse.Namespace, suffixes: Sequence[str]) -> None:
         )
     outputs = [check_output(Path(path), known[name]) for name, path in named.items() if path not in (None, "-")]
     several_kinds = getattr(arguments, "command", "") == "lm" or getattr(arguments, "hub", None)  # in their folders
-    read = (matching if several_kinds else with_folders)(getattr(arguments, "files", []))
+    named_places = matching(getattr(arguments, "files", []))
+    read = named_places if several_kinds else with_folders(named_places)
     places = [os.path.realpath(path) for path in (*map(str, outputs), *read)]
     if len(set(places)) < len(places):
         raise InputError(f"{outputs[0]}: would overwrite the input or the other output; name another file.")
+    folders = [] if several_kinds else [*map(os.path.realpath, filter(os.path.isdir, named_places))]
     named_files = filter(os.path.exists, _files_of_options(arguments))  # other words may be anything
     also = {os.path.realpath(path): path for path in named_files}
     for path, place in zip(outputs, places, strict=False):
+        if any(Path(place).is_relative_to(folder) for folder in folders):
+            raise InputError(f"{path}: would be read with the folder that it lies in; name a place outside it.")
         if place in also:
             raise InputError(f"{path}: would overwrite {also[place]}, which this command reads; name another file.")
         for name, state in _streams() if path.exists() else ():

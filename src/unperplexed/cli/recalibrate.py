@@ -23,6 +23,7 @@ from ..forecasts.labels import Label
 from ..recalibration.found_groups import FoundGroupRecalibrator
 from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import FOUND, GROUPS
+from ..sources.columns import PAIR
 from ..sources.derived_columns import derived
 from ..sources.readers import Batch
 from ..sources.rewriting import ForecastFile, forecast_file
@@ -113,6 +114,9 @@ def _fit_groups(a: argparse.Namespace, rows: Input, outputs: Outputs) -> None:
         raise InputError(f"{rows.tallies[0]}: --by needs rows; name the file that the tally was counted from.")
     rows.refuse_outcomes("name columns that are known before the outcome.")
     for key in map(derived, a.by):
+        if key.column == PAIR and a.pair:
+            prob, outcome = a.pair[0].replace("*", "a").split("=", 1)
+            raise InputError(f"--by pair: no file has this column. Fit one map each: --truth {outcome} --prob {prob}.")
         if key.needs_all:
             raise InputError(f"--by {key.name}: other files have other {key.how}; name a column of groups instead.")
     made = GroupRecalibrator(folds=a.folds, seed=a.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -18,6 +19,7 @@ from .._lib.progress import ahead, progress_bar
 from .._lib.typing import Bools
 from ..forecasts.group_keys import ColumnCodes, RowKeys, row_keys
 from ..forecasts.labels import Label
+from ..forecasts.problems import Values, refuse_mixed
 from ..pairing.dependence import Dependent, dependent_rows
 from ..pairing.rows import Chunk, Chunks, Pair, Pairing, ScoredRows
 from ..sources.columns import PAIR, Selection
@@ -128,7 +130,8 @@ class PairingOptions(Frozen):
 def unnamed(text: str) -> str:
     """Take the forecaster's name off NAME=PATTERN."""
     name, sign, pattern = text.partition("=")
-    return pattern if sign and "/" not in name and not Path(text).exists() else text
+    found = Path(text).exists() or any(glob.iglob(text, recursive=True))  # noqa: PTH207  # as dt=2026-10-01/*.csv
+    return pattern if sign and "/" not in name and not found else text
 
 
 def named_files(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -232,23 +235,25 @@ class _FileRows:
     def parts(self) -> Iterator[Chunk]:
         """Read all files, each from its beginning."""
         self._keys, self._codes = {}, ColumnCodes(self._further)
+        values: dict[str, Values] = {}
         for name, files in self._files.items():
             line, after, wanted = 0, 0, self._options.keys_of_others if self._keys else self._options.keys
-            leading, source, origin = not self._keys, "", 0
+            leading = not self._keys
             for batch in ahead(files):
                 if leading:
                     self._codes.add(batch.keys)
                 rows = batch.forecasts[0]
-                if self._options.pairs:  # of which each has the same rows
-                    origin = after - rows.first_row
-                elif batch.source != source:
-                    origin, source = after, batch.source
+                # Each of several pairs has the same rows.
+                origin = after - rows.first_row if self._options.pairs else batch.before
                 numbers = pl.DataFrame({ROW: origin + rows.index, _LINE: np.arange(line, line + rows.n_rows)})
                 keys = self._key_frame(batch, wanted, numbers)
                 for chunk, of_chunk in self._split(name, batch, keys, origin + rows.first_row):
+                    chunk.forecasts.show(values, chunk.name)
                     self._keys.setdefault(chunk.name, []).append(of_chunk)
                     yield chunk
-                line, after = line + rows.n_rows, max(after, origin + int(rows.index.max(initial=-1)) + 1)
+                line, after = line + rows.n_rows, origin + int(rows.index.max(initial=-1)) + 1
+
+        refuse_mixed(values)
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
         for name, column in wanted.items():

@@ -23,7 +23,7 @@ from ..statistics.means import checked_weights
 from .group_keys import cluster_ways, hashes_of_clusters, shard_of, shards_of_rows
 from .labels import Label
 from .outcomes import IGNORED, MISSING, LabelSettings, label_list, read_outcomes
-from .problems import UNREADABLE, Matrix, Problems, as_rows, primitives, problems_of_rows, renormalized, with_text
+from .problems import UNREADABLE, Matrix, Problems, Values, as_rows, primitives, renormalized, row_problems, with_text
 from .reading import Invalid
 
 
@@ -373,6 +373,14 @@ class Forecasts:
             p = p.reshape(-1) if self.one_column else np.where(complements(p), p[:, 1], np.nan)
             yield p, np.ascontiguousarray(codes), start
 
+    def show(self, values: dict[str, Values], name: str = "") -> None:
+        """Add the values as they came to those of a name, where a wrong scale would not be refused."""
+        if self._scale == "percent" or self._drops:
+            of, places = self._names[1], self._places(0, self.n_rows)
+            text = np.zeros(self.n_rows, dtype=bool) if self._unreadable is None else self._unreadable[places].rows
+            seen = values.setdefault(name or of, Values(of, self._scale, self.one_column, self._drops))
+            seen.add(self._columns.rows(places).reshape(self.n_rows, -1), text)
+
     @property
     def index(self) -> Ints:
         """Number of each row among all of its source."""
@@ -440,7 +448,7 @@ class Forecasts:
                 p, rescaled, deviation, sums = renormalized(p, primitives(p, codes))
                 given = replace(given, sums=sums)
             rows = primitives(p, codes, weights, into)
-        problems = problems_of_rows(rows, np.asarray(p)[:, 1] < 0 if self.one_column else rows.lowest < 0)
+        problems = row_problems(rows, np.asarray(p)[:, 1] < 0 if self.one_column else rows.lowest < 0)
         if "NaN" in problems and self._unreadable is not None:
             nan, text = problems.pop("NaN"), self._unreadable[places].rows[keep]
             found = {UNREADABLE: nan & text, "NaN": nan & ~text}

@@ -7,7 +7,7 @@ numbers, or with ``invalid="drop"`` leaves them out and counts them in `Notes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -48,7 +48,7 @@ def primitives(p: Matrix, truth: Ints, weights: Floats | None = None, into: Cell
     return row_primitives(p, truth, weights, into)
 
 
-def problems_of_rows(rows: Rows, negative: Bools) -> dict[str, Bools]:
+def row_problems(rows: Rows, negative: Bools) -> dict[str, Bools]:
     """Rows that are no distribution, by the first reason that holds (in one column, 1 - p < 0 is p > 1)."""
     if rows.usual.all():
         return {}
@@ -216,6 +216,49 @@ _PERCENT = scale_option("percent")
 _WITH_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*%?\s*")
 
 
+_RANGES = {"probability": (0, 1), "percent": (0, 100), "log-probs": (-np.inf, 0), "logits": (-np.inf, np.inf)}
+"""Of values as they come."""
+
+_ENOUGH = 50
+"""Rows of which one has a percentage above 1, unless these are fractions or the event is rare."""
+
+
+class Values:
+    """Values as they came, which show whether they are on the scale that is named."""
+
+    def __init__(self, name: str, scale: str, binary: bool, drops: bool) -> None:
+        self._name, self._scale, self._binary, self._drops = name, scale, binary, drops
+        self._n, self._wrong, self._lowest, self._highest = 0, 0, np.inf, -np.inf
+
+    def add(self, x: AnyFloats, text: Bools) -> None:
+        """Add rows, (n, columns), and whether each holds text."""
+        least, most = _RANGES[self._scale]
+        self._n += len(x)
+        self._wrong += int(np.count_nonzero(((x < least) | (x > most)).any(axis=1) | text))
+        self._lowest = float(np.fmin.reduce(x, axis=None, initial=self._lowest))
+        self._highest = float(np.fmax.reduce(x, axis=None, initial=self._highest))
+
+    @property
+    def fractions(self) -> bool:
+        """Whether percentages of one column look like fractions."""
+        return self._scale == "percent" and self._binary and self._highest <= 1
+
+    def check(self, say: Callable[[str], None]) -> None:
+        """Refuse to drop most rows, as a wrong scale does; say of percentages that they look like fractions."""
+        if self._drops and 2 * self._wrong > self._n:
+            hint = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
+            raise InputError(f"{self._name}: {DROP.flag} would take {self._wrong:,} of {self._n:,} rows. {hint}")
+        if self.fractions and self._n >= _ENOUGH:
+            say(f"{self._name}: none of {self._n:,} percentages is above 1; fractions take no {_PERCENT.flag}")
+
+
+def refuse_mixed(values: Mapping[str, Values]) -> None:
+    """Refuse percentages of several forecasters of which some look like fractions."""
+    small = [name for name, each in values.items() if each.fractions]
+    if small and len(small) < len(values):
+        raise InputError(f"{_PERCENT.flag}: no percentage of {listed(small)} is above 1, others are. Use one scale.")
+
+
 class Hint(NamedTuple):
     """How invalid values may be read, and the options that do so."""
 
@@ -279,7 +322,7 @@ class Problems:
         Parameters
         ----------
         reason : str
-            Why they are invalid, as `problems_of_rows` says it.
+            Why they are invalid, as `row_problems` says it.
         rows : ndarray of shape (n,)
             Numbers of the rows.
         values : ndarray of shape (n, columns)

@@ -128,6 +128,9 @@ def plans(selection: Selection, file: Source, labelled: bool) -> tuple[Plans, li
     used = dict.fromkeys([selection.weight, *(each.column for each in (*clusters, *keys))])
     _refuse_joined([key.column for key in keys], file)
     own = _own_of_pairs(selection, [*used], file) if selection.pairs else ()
+    for quoted in selection.where.columns:
+        if f'"{quoted}"' in selection.where.text and quoted not in [*file.names, *OF_PAIRS]:
+            raise InputError(f"--where: no column {quoted!r}; a text takes single quotes, '{quoted}'.")
     for name in [*used, *selection.where.columns]:
         if name is not None and name not in own:
             check_column(name, file)

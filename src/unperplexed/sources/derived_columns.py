@@ -62,7 +62,10 @@ class Derived(NamedTuple):
         numbers = values.cast(pl.Float64, strict=False)
         invalid = rows[~numbers.is_finite().fill_null(False).to_numpy()]
         if invalid.size:
-            raise InputError(f"{self.name}: column {self.column!r} is no number in {rows_text(invalid)}. Repair them.")
+            wrong = f"{self.name}: column {self.column!r} is no number in {rows_text(invalid)}. Repair them"
+            blank = values.is_null() if values.dtype != pl.String else values.fill_null("").str.strip_chars() == ""
+            some = f", or leave out rows without one: --where '\"{self.column}\" IS NOT NULL'" if blank.any() else ""
+            raise InputError(f"{wrong}{some}.")
         return numbers
 
     def quantiles(self, x: Floats) -> Quantiles:

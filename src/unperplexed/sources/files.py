@@ -23,7 +23,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
-from ..forecasts.problems import with_text
+from ..forecasts.problems import Values, with_text
 from ..forecasts.unobserved import unobserved
 from .columns import BLOCK, OUTCOME, PAIR, PROB, ROW, Plan, Plans, Selection, check_column, plans
 from .derived_columns import Derived, Quantiles, derived
@@ -43,6 +43,8 @@ class ForecastBatch(Frozen):
     source: str
     """The file's name as given."""
     first_row: int
+    before: int
+    """Rows of the files before this one, wanted or not."""
     keys: dict[str, Column]
     """The columns that were to be given along, or what is made of them."""
     stretch: Ints | None = None
@@ -131,9 +133,14 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
+        values: dict[str, Values] = {}
         for batch in rows.batches(parts, None, report, self._jobs, self.say):
             found += batch.forecasts[0].n_rows
+            for forecasts in batch.forecasts:
+                forecasts.show(values)
             yield batch
+        for each in values.values():
+            each.check(self.say)
         if not found and rows.plans.where.columns:
             raise rows.plans.where.none_of(read)
 
@@ -340,7 +347,8 @@ class ForecastRows(Frozen):
                     if places is not None:
                         given = [each.chosen(places - places[0]) for each in given]
                     stretch = batch.stretch if batch.stretch is None or places is None else batch.stretch[places]
-                    yield ForecastBatch(given, part.name, batch.first_row, keys, stretch)
+                    before = rows - batch.n_rows - batch.first_row
+                    yield ForecastBatch(given, part.name, batch.first_row, before, keys, stretch)
 
     def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
         """Go through the columns whose groups are between quantiles alone."""

@@ -21,7 +21,7 @@ from .file_reading import FileReading, named
 from .predictive_columns import MODEL, TARGET_DATE, Long, PredictiveSelection
 from .predictive_rows import Lines, MakeOfLevels, OpenFiles, Rows, opened
 from .readers import Wanted
-from .readers.formats import formats, found_files
+from .readers.formats import files_in, formats, found_files
 from .row_filter import ALL_ROWS, key_column
 from .tables import Table
 
@@ -49,7 +49,7 @@ def hub_files(paths: Sequence[str], target_data: str | None = None) -> list[str]
 def _inside(folder: Path) -> list[str]:
     root = folder / "model-output" if (folder / "model-output").is_dir() else folder
     suffixes = tuple(suffix for each in formats().values() for suffix in each.suffixes)
-    found = sorted(str(each) for each in root.rglob("*") if each.name.lower().endswith(suffixes) and each.is_file())
+    found = [str(each) for each in files_in(root) if each.name.lower().endswith(suffixes)]
     if not found:
         raise InputError(f"{folder}: no file of forecasts in this folder.")
     return found

@@ -23,12 +23,12 @@ class RowFilter:
 
     def __init__(self, expression: str) -> None:
         """Take the expression; "" wants all rows."""
-        self._text = expression
+        self.text = expression
 
     @cached_property
     def columns(self) -> list[str]:
         """Names of the columns that the expression speaks of."""
-        if not self._text:
+        if not self.text:
             return []
         names = [*dict.fromkeys(self._parsed.meta.root_names())]
         if not names:
@@ -38,7 +38,7 @@ class RowFilter:
     @cached_property
     def _parsed(self) -> pl.Expr:
         try:
-            return pl.sql_expr(self._text)
+            return pl.sql_expr(self.text)
         except PolarsError as error:
             raise self._refused(str(error).partition("\n")[0]) from None
 
@@ -55,7 +55,7 @@ class RowFilter:
             return None
         chosen = {name: columns[name] for name in self.columns}
         times = any(isinstance(each, pl.Series) and isinstance(each.dtype, pl.Datetime) for each in chosen.values())
-        if times and re.search(r"'\d{4}-\d\d-\d\d \d", self._text):
+        if times and re.search(r"'\d{4}-\d\d-\d\d \d", self.text):
             raise self._refused("a T stands between date and time")
         frame = pl.DataFrame({name: condition_column(each, name) for name, each in chosen.items()})
         return np.flatnonzero(self.matches(frame))
@@ -80,12 +80,13 @@ class RowFilter:
 
     def none_of(self, rows: int) -> InputError:
         """Return the error for a condition that no row meets."""
-        return InputError(f"--where {self._text}: true of none of {rows:,} rows.")
+        return InputError(f"--where {self.text}: true of none of {rows:,} rows.")
 
     def _refused(self, reason: str) -> InputError:
         return InputError(
-            f"--where {self._text}: {reason}. Write an SQL condition of columns, such as"
-            " \"season >= 2016 AND round = 'final'\", with texts and dates in single quotes, '2024-02-01T06:00:00'."
+            f"--where {self.text}: {reason}. Write an SQL condition of columns, such as"
+            " \"season >= 2016 AND round = 'final'\", with texts and dates in single quotes, '2024-02-01T06:00:00', and"
+            ' names with blanks or signs in double ones, "amount €".'
         )
 
 

@@ -45,8 +45,8 @@ class _Array(Frozen):
     dtype: np.dtype[Any]
     by_column: bool
     """Fortran order: a row's values lie apart."""
-    opened: Callable[[], AbstractContextManager[IO[bytes]]]
-    """Give the bytes that begin with the array's header."""
+    opened: Callable[[], AbstractContextManager[IO[bytes]]] | NDArray[Any]
+    """Give the bytes that begin with the array's header; or the array itself, where it is in memory."""
     room: int
     """Bytes that are there for its values."""
 
@@ -96,18 +96,18 @@ def _in_pt(path: Path) -> dict[str, _Array]:
     tensors = {str(name): each.detach() for name, each in named.items() if isinstance(each, torch.Tensor)}
     if not tensors:
         raise InputError("holds no tensor, or only inside of other objects. Save it by its name: {'logits': logits}.")
-    exact = {name: each.float() if each.dtype == torch.bfloat16 else each for name, each in tensors.items()}
-    return {name: _in_memory(np.ascontiguousarray(each.numpy())) for name, each in exact.items()}
+    return {name: _of_tensor(name, each) for name, each in tensors.items()}
 
 
-def _in_memory(array: NDArray[Any]) -> _Array:
-    def opened() -> IO[bytes]:
-        stream = io.BytesIO()
-        np.save(stream, array, allow_pickle=False)
-        stream.seek(0)
-        return stream
-
-    return _Array(array.shape, array.dtype, False, opened, array.nbytes)
+def _of_tensor(name: str, tensor: Any) -> _Array:
+    """Take a tensor as NumPy has it; one that repeats its values may be of any size, whatever the file's."""
+    held = tensor.untyped_storage().nbytes()
+    if tensor.nbytes > held:
+        raise InputError(
+            f"tensor {name!r} repeats {held:,} bytes as {tensor.nbytes:,}. Save it in full: .contiguous()."
+        )
+    array: NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return _Array(array.shape, array.dtype, False, array, array.nbytes)
 
 
 _READERS = dict(zip(ARRAYS, (("NPZ", _in_npz), ("NPY", _in_npy), *[("PyTorch", _in_pt)] * 2), strict=True))
@@ -126,7 +126,8 @@ def _opening(suffix: str) -> Callable[[Path, Options], Source]:
 
 def _arrays(path: Path, suffix: str) -> dict[str, _Array]:
     kind, read = _READERS[suffix]
-    with _readable(kind):
+    with _readable(kind), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that PyTorch will change, or that a type of it is unfinished
         return read(path)
 
 
@@ -267,6 +268,8 @@ def _check_size(name: str, array: _Array) -> None:
 
 def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
     """Give a function that gives the next rows."""
+    if isinstance(array.opened, np.ndarray):
+        return _held_taker(array.opened)
     stream = stack.enter_context(array.opened())
     _read_header(stream)
     if array.by_column and len(array.shape) == 2 and array.shape[0]:
@@ -282,6 +285,18 @@ def _taker(array: _Array, stack: ExitStack) -> Callable[[int], NDArray[Any]]:
         if not data:
             return np.zeros((rows, *array.shape[1:]), array.dtype)
         return np.frombuffer(data, array.dtype).reshape(rows, *array.shape[1:])
+
+    return take
+
+
+def _held_taker(array: NDArray[Any]) -> Callable[[int], NDArray[Any]]:
+    """Give a function that copies the next rows, which may be views of what others share."""
+    start = 0
+
+    def take(rows: int) -> NDArray[Any]:
+        nonlocal start
+        start += rows
+        return array[start - rows : start].copy()
 
     return take
 

@@ -11,6 +11,7 @@ import select
 import sys
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache, partial
@@ -83,7 +84,7 @@ def with_folders(names: Sequence[str]) -> list[str]:
 
 def _inside(folder: Path) -> list[str]:
     """Find the files of a folder, which have one suffix; names that begin with . or _ are none of data."""
-    found = [each for each in sorted(folder.rglob("*")) if each.is_file() and not _hidden(each.relative_to(folder))]
+    found = files_in(folder)
     if not found:
         raise InputError(f"{folder}: no file in this folder.")
     kinds = {each.suffix: each for each in reversed(found)}
@@ -96,8 +97,24 @@ def _inside(folder: Path) -> list[str]:
     return [*map(str, found)]
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
+def files_in(folder: Path, hidden: bool = False) -> list[Path]:
+    """Find the files of a folder and of those in it, also by links; each once, by its name without links if it has one.
+
+    Names that begin with . or _ are left out unless hidden ones are asked for.
+    """
+    waiting, linked, found, seen = deque([folder]), deque[Path](), [], set[object]()
+    while waiting or linked:
+        path = (waiting or linked).popleft()
+        if not (path.is_dir() or path.is_file()) or (place := place_of(str(path))) in seen:
+            continue
+        seen.add(place)
+        if path.is_file():
+            found.append(path)
+            continue
+        for each in sorted(path.glob("*"), key=lambda entry: ("=" not in entry.name, entry)):  # partitions first
+            if hidden or not each.name.startswith((".", "_")):
+                (linked if each.is_symlink() else waiting).append(each)
+    return sorted(found)
 
 
 def place_of(name: str) -> object:

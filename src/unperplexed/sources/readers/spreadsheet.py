@@ -70,6 +70,9 @@ def _record(done: subprocess.CompletedProcess[bytes], wanted: str | None) -> Any
 
     if done.returncode == sheet_process.REFUSED:
         raise _refusal(json.loads(done.stdout), wanted)
+    said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    if done.returncode > 0 and "MemoryError" not in said:
+        raise InputError(f"the process that reads spreadsheets failed: {said or done.returncode}")
     if done.returncode:
         raise InputError(
             "the spreadsheet is damaged, or asks for more memory or time than its cells need, as one with a stray cell"
