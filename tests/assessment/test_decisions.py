@@ -362,11 +362,18 @@ def test_recalibration_is_compared_at_the_thresholds_of_rows(rng):
         ([1, 0], r"cost_fn and cost_tp: .* got 0 and 0 in 1 row \(1"),
         ([1, 2, 3], "of different lengths"),
         ([[1, 2]], "cost_fn: expected a finite number, or one for each row"),
+        ([], r"cost_fn: expected a finite number, or one for each row, got \[\]"),
     ],
 )
 def test_costs_of_rows_name_the_rows_that_cannot_be(loss, message):
     with pytest.raises(InputError, match=message):
         decide([0, 1], [0.2, 0.6], cost_fp=[1, 1], cost_fn=loss)
+
+
+@pytest.mark.parametrize("loss", [[2.0], [2.0] * 3])
+def test_costs_are_one_for_each_row(loss):
+    with pytest.raises(InputError, match=f"cost_tn: costs of {len(loss)} rows for 2 outcomes; give one cost, or one"):
+        decide([0, 1], [0.2, 0.6], cost_fp=1, cost_fn=loss)
 
 
 def test_a_capacity_takes_the_most_probable_rows_of_each_period(rng):

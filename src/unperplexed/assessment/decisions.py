@@ -332,7 +332,7 @@ def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
 def _numbers(name: str, value: Any) -> Floats:
     """Read a cost, or one of each row."""
     found = as_array(value)
-    numeric = found.ndim < 2 and found.dtype.kind in "iuf"
+    numeric = found.ndim < 2 and found.size and found.dtype.kind in "iuf"
     if not numeric or not np.isfinite(found).all():
         shown = rows_text(np.flatnonzero(~np.isfinite(found))) if numeric and found.ndim else f"{value!r:.40}"
         raise InputError(f"{name}: expected a finite number, or one for each row, got {shown}.")

@@ -255,7 +255,7 @@ class PrecisionRecall(ReadOnlyArrays):
     """Share of events among what is acted on (positive predictive value). Larger is better."""
     low: Floats
     high: Floats
-    """Wilson interval of the precision, each threshold by itself, by the effective number of rows or clusters; NaN for too few."""
+    """Wilson interval of the precision, each threshold by itself, by effective rows or clusters; NaN for too few."""
     acted_on: Floats
     """Share of the rows that are acted on."""
     frequency: float

@@ -152,7 +152,8 @@ def cost_interval(a: Any, finding: Finding | None = None) -> Interval:
     """Confidence interval of the cost of all findings, or of one, in nats a row.
 
     Twice the cost of n rows is a likelihood ratio, noncentral chi-squared with a degree of freedom for each finding
-    (Kent and Hainsworth 1995); of dependent rows n is the number of independent ones. What no finding names has that of the test of miscalibration, with one.
+    (Kent and Hainsworth 1995); of dependent rows n is the number of independent ones. What no finding names has that
+    of the test of miscalibration, with one.
     """
     from scipy.special import chdtri, chndtrinc
 

@@ -17,7 +17,7 @@ from .._lib.typing import Floats
 from ..forecasts.group_keys import in_order, key_text
 from ..report.result import JsonResult
 from ..statistics.empirical_bayes import RandomEffects, random_effects
-from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric
+from ..statistics.intervals import UNKNOWN, Interval, Metric
 from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from .classes import Bias
@@ -251,7 +251,7 @@ def validated_clusters(b: Any) -> Validation:
     Notes
     -----
     As Riley et al., *BMJ* 353 (2016), i3140, advise: O/E is pooled on the log scale. One half is added to the observed
-    events, so that groups without events count. ln((O + 1/2) / E) is given the squared standard error 1 / m - 1 / (n + 1)
+    events, so that groups without events count. ln((O + 1/2) / E) is given the variance 1 / m - 1 / (n + 1)
     for n effective rows, where m is E times the ratio of all events to all expected ones: with a group's own events,
     groups that happen to have many would weigh more. O/E of groups with few events is biased all the same; it is not
     pooled where fewer than 10 are expected a group on average.
