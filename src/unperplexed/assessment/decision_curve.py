@@ -60,7 +60,7 @@ class Share(ByValue):
 class AtCapacity(ByValue):
     """Acting on the rows with the highest probabilities, as many as a capacity allows, or as many in each period.
 
-    Where costs differ by row, on those where acting saves the most. Ties are broken at random.
+    With costs, only where acting saves, first where it saves the most. Rows that tie for the last places count in part.
     """
 
     capacity: int
@@ -73,7 +73,7 @@ class AtCapacity(ByValue):
     recall: Share
     """Share of the positive rows that are acted on (recall at k). Larger is better."""
     threshold: float
-    """Smallest probability acted on."""
+    """Smallest probability acted on; NaN where acting saves nothing anywhere."""
     cost: MeanCost | None
     """Cost a row; None without costs."""
 
