@@ -372,7 +372,7 @@ def test_costs_of_rows_name_the_rows_that_cannot_be(loss, message):
 
 @pytest.mark.parametrize("loss", [[2.0], [2.0] * 3])
 def test_costs_are_one_for_each_row(loss):
-    with pytest.raises(InputError, match=f"cost_tn: costs of {len(loss)} rows for 2 outcomes; give one cost, or one"):
+    with pytest.raises(InputError, match=f"costs: of {len(loss)} rows, for 2 outcomes; give one, or one for each"):
         decide([0, 1], [0.2, 0.6], cost_fp=1, cost_fn=loss)
 
 

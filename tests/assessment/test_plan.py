@@ -74,6 +74,7 @@ def test_laws():
         ({"rate": "0.1"}, "rate: expected a number between 0 and 1, got '0.1'"),
         ({"rate": 0.1, "bias": "x"}, "bias: expected a share of 1"),
         ({"rate": 0.1, "bias": 1e-200}, "plan: more rows than can be counted"),
+        ({"rate": 1e-310, "auc": 0.7, "precision": {"net_benefit": 0.2}, "thresholds": 0.2}, "plan: more rows"),
         ({"rate": 1e-300, "auc": 0.7}, "plan: more rows than can be counted"),
         ({"rate": 0.1, "precision": {"oe": 1e-200}}, "plan: more rows than can be counted"),
         ({"rate": 0.1, "precision": {}}, "precision: expected widths by metric, such as {'oe': 0.2}, got {}"),

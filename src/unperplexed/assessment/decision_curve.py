@@ -257,8 +257,9 @@ def rows_for_decisions(
     found = gathered(forecasters, y_true, reading)
     refuse_classes(found)
     if prices is not None and len(prices) != len(y_true):
-        of = f"costs of {len(prices):,} rows for {len(y_true):,} outcomes"
-        raise InputError(f"cost_fp, cost_fn, cost_tp, cost_tn: {of}; give one cost, or one for each row.")
+        raise InputError(
+            f"costs: of {len(prices):,} rows, for {len(y_true):,} outcomes; give one, or one for each row."
+        )
     number = None if period is None else row_keys(period, len(y_true)).group[found.index]
     priced = None if prices is None else prices[found.index]
     rows = {name: rows_one_by_one(found, name, priced, number) for name in found.values}

@@ -487,16 +487,12 @@ def at_capacity(rows: CountedRows, capacity: int, confidence: float, costs: Cost
     return AtCapacity(
         capacity,
         None if rows.period is None else np.unique(period).size,
-        round(float(product(rows.weight, share)), _DIGITS),
+        round(float(product(rows.weight, share)), 9),
         deciding.share(cells, (TRUE_POSITIVE,), (TRUE_POSITIVE, FALSE_POSITIVE)),
         deciding.share(cells, (TRUE_POSITIVE,), (TRUE_POSITIVE, FALSE_NEGATIVE)),
         float(p[some].min()) if some.any() else math.nan,
         deciding.interval(rows, never + share * (always - never)) if costs else None,
     )
-
-
-_DIGITS = 9
-"""Decimals of sums of shares."""
 
 
 def _taken(period: Ints, spent: Floats, room: int) -> Floats:
@@ -506,9 +502,8 @@ def _taken(period: Ints, spent: Floats, room: int) -> Floats:
     first = np.flatnonzero(np.append(True, (np.diff(ordered) != 0) | (least[1:] != least[:-1])))
     size = np.diff(np.append(first, order.size))
     before = first - np.searchsorted(ordered, ordered[first])
-    share = np.empty(order.size)
-    share[order] = np.repeat(np.clip((room - before) / size, 0.0, 1.0), size)
-    return share
+    share = np.repeat(np.clip((room - before) / size, 0.0, 1.0), size)
+    return np.asarray(share[np.argsort(order)])
 
 
 def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> float:

@@ -123,12 +123,11 @@ def plan(
     if auc is None and (slope is not None or {*asked} - {"oe"}):
         raise InputError("auc: missing; slope, AUC and net benefit depend on it. Name what you expect, such as 0.75.")
     try:
-        needs = {question: rows * design_effect for question, rows in exact}
+        needs = {question: math.ceil(rows * design_effect) if rows < _MOST else _MOST for question, rows in exact}
     except ArithmeticError:
-        needs = {"": math.inf}
-    if not all(rows <= _MOST for rows in needs.values()):
+        needs = {"": _MOST}
+    if max(needs.values()) >= _MOST:
         raise InputError("plan: more rows than can be counted. Name a larger error or width, or a less extreme rate.")
-    needs = {question: math.ceil(rows) for question, rows in needs.items()}
     return Plan(max(needs.values()), needs, rate, auc, design_effect)
 
 

@@ -6,7 +6,6 @@ All is read from a tally of two classes. The calibration curve of ICI, E50 and E
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,8 +173,7 @@ class _Curve(NamedTuple):
         here, off = self.value(grid) - grid, np.abs(self.value(counts.p) - counts.p)
         noise = self._noise(counts)
         drawn = None
-        both = counts.positive.sum() > 0 < counts.negative.sum()
-        if noise is not None and both and counts.enough:
+        if noise is not None and counts.enough and counts.positive.any() and counts.negative.any():
             drawn = product(
                 self.design(grid), noise * _WIDER * counts.reach(confidence) / t_quantile(confidence, math.inf)
             )
@@ -196,8 +194,7 @@ class _Curve(NamedTuple):
         q = np.clip(self.value(counts.p), 0, 1)
         squared = counts.squared_positive + counts.squared_negative
         # The variance of predictions where it is larger, as in `independent_noise`.
-        variance = np.maximum(q * (1 - q), counts.p * (1 - counts.p))
-        own = product(self.made * (variance * squared / n**2), self.made.T)
+        own = product(self.made * (np.maximum(q * (1 - q), counts.p * (1 - counts.p)) * squared / n**2), self.made.T)
         return chance_of(counts, own, ((each * (1 - q) / n, -each * q / n) for each in self.made))
 
 
@@ -257,13 +254,12 @@ def validated_clusters(b: Any) -> Validation:
     pooled where fewer than 10 are expected a group on average.
     """
     whole, of = validation_of(b.whole), {group.key: group.assessment for group in b.groups}
-    alike = Counter(key_text(key, b.by) for key in of)
     clusters, counted = {}, []
     for key in in_order([*of]):
         a, name = of[key], key_text(key, b.by)
         counted.append(counts_of(a.source.tally))
         oe = observed_to_expected(counted[-1], whole.confidence)
-        clusters[name if alike[name] == 1 else str(key)] = {"oe": oe, "slope": a.slope, "intercept": a.intercept}
+        clusters[str(key) if name in clusters else name] = {"oe": oe, "slope": a.slope, "intercept": a.intercept}
     pooled = {"oe": _pooled_ratio(counted, whole.confidence)}
     for name in POOLED[1:]:
         values, errors = np.array([each[name][:2] for each in clusters.values()], dtype=np.float64).T

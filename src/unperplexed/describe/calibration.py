@@ -209,9 +209,8 @@ def tripod_text(v: Validation) -> str:
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     for name, each in v.pooled.items():
         if math.isnan(each.mean):
-            few = f"fewer than {FEWEST_EVENTS} events are expected a group"
-            why = few if name == "oe" and each.n_clusters > 1 else "it is known of fewer than two groups"
-            text += f" The {_METRICS[name]} is not pooled over {groups}: {why}."
+            least = "two groups of which it is known" + f" and {FEWEST_EVENTS} expected events a group" * (name == "oe")
+            text += f" The {_METRICS[name]} is not pooled over {groups}: that takes {least}."
             continue
         limits = aside(ci(level, each.interval), ci("prediction interval", each.prediction))
         text += f" By random effects over {each.n_clusters} of {groups}, the mean of the {_METRICS[name]} was"

@@ -136,8 +136,7 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
         how = "issued and target_date (--reading issued=COLUMN target-date=COLUMN)"
         raise InputError(f"reference: persistence takes the times of each row, {how}.")
     (issued, target), last = rows.windows.times(), np.full(rows.y.size, np.nan)
-    earliest = float((target - issued).min())
-    until, side = (issued, "right") if earliest > 0 else (issued + earliest, "left")
+    until = issued if (target > issued).all() else np.nextafter(issued + (target - issued).min(), -math.inf)
     for key, some in series.groups():
         times, first, place = np.unique(target[some], return_index=True, return_inverse=True)
         y = rows.y[some]
@@ -145,8 +144,7 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
             whose, when = f" of {listed(key)}" if key else "", rows.windows.target[some[int(np.argmax(wrong))]]
             remedy = "Name the columns that tell series apart, such as persistence:location."
             raise InputError(f"reference: two outcomes{whose} at {when} differ. {remedy}")
-        before = np.searchsorted(times, until[some], side=side)
-        before = np.minimum(before, np.searchsorted(times, target[some]))  # never the outcome itself
+        before = np.minimum(np.searchsorted(times, until[some], side="right"), np.searchsorted(times, target[some]))
         last[some] = np.where(before > 0, y[first][before - 1], np.nan)
     there = np.flatnonzero(~np.isnan(last))
     if there.size < FEWEST:
