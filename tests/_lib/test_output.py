@@ -14,7 +14,7 @@ from unperplexed._lib import json_files
 from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
 from unperplexed._lib.output_files import check_output, sole_run, taking_turns, write_whole
-from unperplexed._lib.progress import in_turn, progress_bar, showing, steps
+from unperplexed._lib.progress import _shown, at_once, in_turn, progress_bar, showing, steps
 
 
 def test_places_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
@@ -55,6 +55,19 @@ def test_a_file_that_is_too_large_to_be_one_of_ours_is_not_read(tmp_path, monkey
 def test_streams_ahead_may_be_of_any_kind():
     """Lists have nothing to close, as generators have."""
     assert [*in_turn([lambda: [1, 2], lambda: iter([3]), lambda: (k for k in (4, 5))], 2, 2)] == [1, 2, 3, 4, 5]
+
+
+def test_other_threads_heed_what_is_set_for_this_one(monkeypatch):
+    shown = []
+
+    def work(item):
+        with steps(1, "work"), np.errstate(divide="raise"):
+            shown.append(_shown.get())
+        return float(np.log(np.float64(item)))
+
+    with showing("nowhere"), np.errstate(divide="ignore"):
+        assert at_once(work, [0, 0, 1], 3) == [-np.inf, -np.inf, 0.0]
+    assert shown == ["nowhere"] * 3
 
 
 def test_steps_are_shown_on_a_terminal_alone(monkeypatch):

@@ -362,11 +362,18 @@ def test_recalibration_is_compared_at_the_thresholds_of_rows(rng):
         ([1, 0], r"cost_fn and cost_tp: .* got 0 and 0 in 1 row \(1"),
         ([1, 2, 3], "of different lengths"),
         ([[1, 2]], "cost_fn: expected a finite number, or one for each row"),
+        ([], r"cost_fn: expected a finite number, or one for each row, got \[\]"),
     ],
 )
 def test_costs_of_rows_name_the_rows_that_cannot_be(loss, message):
     with pytest.raises(InputError, match=message):
         decide([0, 1], [0.2, 0.6], cost_fp=[1, 1], cost_fn=loss)
+
+
+@pytest.mark.parametrize("loss", [[2.0], [2.0] * 3])
+def test_costs_are_one_for_each_row(loss):
+    with pytest.raises(InputError, match=f"costs: of {len(loss)} rows, for 2 outcomes; give one, or one for each"):
+        decide([0, 1], [0.2, 0.6], cost_fp=1, cost_fn=loss)
 
 
 def test_a_capacity_takes_the_most_probable_rows_of_each_period(rng):
@@ -395,10 +402,37 @@ def test_a_capacity_takes_the_rows_that_save_the_most(rng):
     assert best.precision.value == pytest.approx(y[acted].mean())
 
 
-def test_ties_at_a_capacity_are_broken_at_random_and_not_by_order():
-    y = np.repeat([1, 0], 500)
-    found = decide(y, np.full(1000, 0.5), cost_fp=1, cost_fn=1, capacity=200, recalibrated=None).capacity
-    assert 0.4 < found.precision.value < 0.6
+def test_of_ties_at_a_capacity_the_expectation_is_taken(rng):
+    y, p = np.repeat([1, 0], 500), np.full(1000, 0.5)
+    found = decide(y, p, cost_fp=1, cost_fn=2, capacity=200, recalibrated=None).capacity
+    assert (found.precision.value, found.recall.value, found.acted_on) == pytest.approx((0.5, 0.2, 200))
+    y, p = calibrated(rng, 300)
+    p, day = p.round(1), np.arange(300) % 3
+    given = {"cost_fp": 1, "cost_fn": 30, "recalibrated": None}
+    best = decide(y, p, capacity=20, period=day, **given).capacity
+    drawn = []
+    for _ in range(400):
+        order = np.lexsort((rng.uniform(size=300), -p))
+        acted = np.concatenate([order[day[order] == each][:20] for each in range(3)])
+        drawn.append((y[acted].mean(), (y[acted] == 0).sum() + 30 * (y.sum() - y[acted].sum())))
+    precision, cost = np.mean(drawn, axis=0)
+    assert best.precision.value == pytest.approx(precision, abs=0.01)
+    assert best.cost.value == pytest.approx(cost / 300, rel=0.02)
+    turned = decide(y[::-1], p[::-1], capacity=20, period=day[::-1], seed=5, **given).capacity
+    assert turned.cost.value == pytest.approx(best.cost.value)
+
+
+def test_with_costs_a_capacity_is_a_limit(rng):
+    y, p = calibrated(rng, 1000)
+    for loss in (4, rng.gamma(2, 5, 1000)):
+        found = decide(y, p, cost_fp=1, cost_fn=loss, capacity=1000, recalibrated=None)
+        assert found.capacity.cost == pytest.approx(found.cost)
+        assert found.capacity.precision.value == pytest.approx(found.confusion.positive_predictive_value.value)
+    never = decide(y, p / 10, cost_fp=1e6, cost_fn=1, capacity=5, recalibrated=None)
+    assert (never.capacity.acted_on, never.capacity.cost) == (0, never.cost_none)
+    assert "Capacity: up to 5 rows" in str(never)
+    with pytest.raises(InputError, match="period: goes with a capacity"):
+        decide(y, p, cost_fp=1, cost_fn=4, period=np.arange(1000) % 3)
 
 
 @pytest.mark.parametrize("capacity", [0, 1001, 2.5, "9"])

@@ -15,7 +15,7 @@ from unperplexed.assessment.distributions import _WORST
 from unperplexed.calibration.diagnosis.kind import OfDistributions
 from unperplexed.calibration.diagnosis.kinds import KINDS
 from unperplexed.calibration.diagnosis.row_groups import Windows
-from unperplexed.calibration.distribution_rows import RowMeans
+from unperplexed.calibration.distribution_rows import RowMeans, _beyond
 from unperplexed.describe.distribution_charts import surprises_chart, width_chart
 from unperplexed.describe.distributions import distribution_document, groups_table, worst
 from unperplexed.report.result import Naming
@@ -249,6 +249,8 @@ def test_clusters_that_depend_on_one_another_are_warned_of(shared, warned):
     assert any("also beyond the 300 clusters that are named" in each for each in found.notes) == warned
     months = up.assess(y, forecast, clusters=np.arange(15).repeat(200))
     assert not any("clusters that are named" in each for each in months.notes)
+    rows, days = forecast.rows_of(y, None, None), {"day": np.arange(300).repeat(10)}
+    assert [bool([*_beyond(rows, days, named)]) for named in (np.arange(3000), np.zeros(3000, int))] == [True, False]
 
 
 def test_rows_without_an_outcome_are_refused_or_left_out_on_request():

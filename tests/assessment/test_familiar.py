@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, logit
 from scipy.stats import binomtest, norm, poisson_binom
 from sklearn.metrics import average_precision_score
 
-from unperplexed import InputError, Tally
+from unperplexed import InputError, Tally, assess
 from unperplexed.assessment.familiar import (
     _average_precision,
     counts_of,
@@ -19,6 +19,7 @@ from unperplexed.assessment.familiar import (
     probability_groups,
     quantile,
 )
+from unperplexed.assessment.flat import cost_interval
 from unperplexed.scores import brier_score, log_loss
 from unperplexed.tally.tables import Pairs
 
@@ -339,3 +340,15 @@ def test_precision_and_recall_are_those_of_acting_on_the_rows_above_each_thresho
     assert (np.diff(curve.recall) > 0).all()
     assert curve.recall[-1] == 1
     assert precision_recall(Tally.of([0, 1, 2], np.eye(3))) is None
+
+
+def test_clusters_widen_intervals_of_precision_and_of_the_cost():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.05, 0.95, 300)
+    y = (rng.uniform(size=300) < p**2).astype(int)
+    copies = {"clusters": np.repeat(np.arange(300), 10)}
+    once, ten = assess(y, p, resamples=0), assess(np.repeat(y, 10), np.repeat(p, 10), resamples=0, **copies)
+    alone, dependent = (precision_recall(each.source.tally) for each in (once, ten))
+    assert dependent.high - dependent.low == pytest.approx(alone.high - alone.low, rel=0.25)
+    widths = [np.diff(cost_interval(each))[0] for each in (once, ten)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.25)

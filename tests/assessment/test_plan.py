@@ -51,6 +51,10 @@ def test_laws():
     whole = plan(rate=0.2, auc=0.7, thresholds=[0.1, 0.2])
     assert whole.rows == max(whole.needs.values())
     assert len(whole.needs) == 5
+    benefit = {question: rows for question, rows in whole.needs.items() if question.startswith("net benefit")}
+    beside = plan(rate=0.2, auc=0.7, thresholds=[0.1, 0.2], bias=0.05)
+    assert {question: beside.needs.get(question) for question in benefit} == benefit
+    assert plan(rate=0.1, auc=0.9999999, precision={"auc": 0.1}).rows == 20  # with two events
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,18 @@ def test_laws():
         ({"rate": 0.1, "precision": {"brier": 0.1}}, "precision: expected one of 'oe', 'slope'"),
         ({"rate": 0.1, "auc": 0.7, "precision": {"net_benefit": 0.1}}, "thresholds: missing"),
         ({"rate": 0.1, "design_effect": 0.5}, "design_effect to be 1 or more"),
+        ({"rate": 0.1, "design_effect": "2"}, "design_effect to be 1 or more"),
+        ({"rate": "0.1"}, "rate: expected a number between 0 and 1, got '0.1'"),
+        ({"rate": 0.1, "bias": "x"}, "bias: expected a share of 1"),
+        ({"rate": 0.1, "bias": 1e-200}, "plan: more rows than can be counted"),
+        ({"rate": 1e-310, "auc": 0.7, "precision": {"net_benefit": 0.2}, "thresholds": 0.2}, "plan: more rows"),
+        ({"rate": 1e-300, "auc": 0.7}, "plan: more rows than can be counted"),
+        ({"rate": 0.1, "precision": {"oe": 1e-200}}, "plan: more rows than can be counted"),
+        ({"rate": 0.1, "precision": {}}, "precision: expected widths by metric, such as {'oe': 0.2}, got {}"),
+        ({"rate": 0.1, "precision": ["oe"]}, "precision: expected widths by metric"),
+        ({"rate": 0.1, "precision": {"oe": "x"}}, "precision: the width of oe must be above 0, got 'x'"),
+        ({"rate": 0.1, "auc": 0.7, "thresholds": ["a"]}, "thresholds: expected probabilities between 0 and 1"),
+        ({"rate": 0.1, "thresholds": 0.2}, "auc: missing; slope, AUC and net benefit depend on it"),
     ],
 )
 def test_bad_input(asked, said):

@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -6,7 +7,7 @@ import pytest
 from sklearn.metrics import brier_score_loss
 
 from unperplexed import InputError, Tally, assess, assess_by
-from unperplexed.assessment.validation import validation_of
+from unperplexed.assessment.validation import _pooled_ratio, validation_of
 from unperplexed.cli.parser import main
 from unperplexed.statistics.empirical_bayes import random_effects
 from unperplexed.statistics.means import t_quantile
@@ -119,15 +120,57 @@ def test_hospitals(rng):
     p = rng.uniform(0.05, 0.5, 780)
     y = (rng.uniform(size=780) < p * np.repeat([0.7, 1.0, 1.3, 0.0], [200, 300, 250, 30])).astype(int)
     found = assess_by(y, p, by={"hospital": hospital}, resamples=0).validation
-    assert found.pooled["oe"].n_clusters == 3  # of one hospital without events nothing is known
+    assert found.pooled["oe"].n_clusters == 4  # one of them without events
     for key in ("a", "b;c", "d"):
         inside = hospital == key
         assert found.clusters[key]["oe"].value == pytest.approx(y[inside].sum() / p[inside].sum())
         assert found.clusters[key]["slope"] == assess(y[inside], p[inside], resamples=0).slope
-    oe = [found.clusters[key]["oe"] for key in ("a", "b;c", "d")]
-    pooled = random_effects(np.log([each.value for each in oe]), np.array([each[1] / each[0] for each in oe]))
+    n, observed, expected = np.array([(each.sum(), y[each].sum(), p[each].sum()) for each in (
+        hospital == name for name in found.clusters
+    )]).T  # fmt: skip
+    squares = expected.sum() / observed.sum() / expected - 1 / (n + 1)
+    pooled = random_effects(np.log((observed + 0.5) / expected), np.sqrt(squares))
     assert np.log(found.pooled["oe"].interval) == pytest.approx(pooled.interval)
-    assert "over 3 of 4 groups by hospital" in " ".join(str(found).split())
+    assert "over 4 of 4 groups by hospital, the mean of the ratio of observed" in " ".join(str(found).split())
+
+
+def test_the_mean_ratio_of_hospitals_is_not_biased_by_few_events(rng):
+    p = np.full(60, 0.2)  # 12 events are expected of each of 400
+    hospitals = [
+        SimpleNamespace(p=p, positive=y, negative=1 - y, tally=SimpleNamespace(independent_rows=60.0))
+        for y in (rng.uniform(size=(400, 60)) < p).astype(float)
+    ]
+    pooled = _pooled_ratio(hospitals, 0.95)
+    assert (pooled.interval.low < 1 < pooled.interval.high, pooled.n_clusters) == (True, 400)
+    assert pooled.mean == pytest.approx(sum(each.positive.sum() for each in hospitals) / 4800, abs=0.015)
+    p = rng.uniform(0.1, 0.3, 60)
+    few = assess_by((rng.uniform(size=60) < p).astype(int), p, by=np.arange(60) // 6, resamples=0).validation
+    assert np.isnan(few.pooled["oe"].mean)
+    said = (
+        "not pooled over 10 groups by group: that takes two groups of which it is known and 10 expected events a group."
+    )
+    assert f"(O/E) is {said}" in " ".join(str(few).split())
+
+
+def test_names_of_hospitals_are_apart_and_in_order(rng):
+    p = rng.uniform(0.1, 0.5, 600)
+    y = (rng.uniform(size=600) < p).astype(int)
+    at = np.arange(600) % 12
+    assert [*assess_by(y, p, by=at, resamples=0).validation.clusters] == [str(each) for each in range(12)]
+    two = {"a": np.array(["x, y", "x", "z"])[at % 3], "b": np.array(["z", "y, z", "q"])[at % 3]}
+    assert [*assess_by(y, p, by=two, resamples=0).validation.clusters] == ["x, y, z", "('x, y', 'z')", "z, q"]
+
+
+def test_where_no_event_was_seen_the_curve_is_not_certain(rng):
+    p = rng.uniform(0.001, 0.02, 400)
+    assert np.isnan(validated(np.zeros(400, int), p, labels=[0, 1])["ici"].interval).all()
+    y = np.zeros(400, int)
+    y[np.argmin(p)] = 1
+    for name in ("ici", "e50", "e90"):
+        found = validated(y, p)[name]
+        assert found.interval.low <= found.value < found.interval.high
+    few = validated(np.repeat([0, 0, 1], [200, 200, 5]), np.repeat([0.01, 0.02, 0.3], [200, 200, 5]))["ici"]
+    assert few.interval.high - few.interval.low > 0.005  # all outcomes of each prediction are alike
 
 
 def test_command_line(tmp_path, capsys, patients):

@@ -181,7 +181,7 @@ def test_columns_hold_costs_and_periods_of_rows(rng, capsys, tmp_path, monkeypat
     assert found["cost"]["value"] == pytest.approx(expected.cost.value)
     assert found["capacity"]["recall"]["value"] == pytest.approx(expected.capacity.recall.value)
     assert main([*words, "--capacity", "5:day"]) == 0
-    assert "Capacity: act on 5 rows in each of 10 periods (50 in all)" in capsys.readouterr().out
+    assert "Capacity: up to 5 rows in each of 10 periods (50 in all)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ def test_calibrated_forecasts_pass_and_those_too_narrow_do_not():
     assert [each.requirement for each in up.check(Y, normals(2), require=wanted).failed] == wanted
 
 
+def test_the_smallest_effect_is_compared_with_the_interval_of_the_cost():
+    found = up.assess(Y, normals(2), confidence=0.9)
+    assert len(found.diagnosis.findings) == 1
+    low = found.cost_interval.low
+    passed = [bool(up.check(found, require="verdict in (none)", min_effect=low * (1 + off))) for off in (-1e-6, 1e-6)]
+    assert passed == [False, True]
+
+
 def test_the_interval_of_the_cost_holds_that_of_a_known_error():
     """Of normal distributions r times as wide as the truth: log r + (1 / r^2 - 1) / 2 nats."""
     rng = np.random.default_rng(2)

@@ -351,7 +351,8 @@ def test_an_error_that_costs_nothing_that_matters_fails_no_gate_that_says_so(ove
 
 
 @pytest.mark.parametrize(
-    ("require", "least"), [("cost < 1", 0.1), ("verdict in (none)", -1), ("verdict in (none)", "1")]
+    ("require", "least"),
+    [("cost < 1", 0.1), ("verdict in (none)", -1), ("verdict in (none)", "1"), ("verdict in (none)", np.inf)],
 )
 def test_a_smallest_effect_is_for_the_verdict_and_not_negative(overconfident, require, least):
     with pytest.raises(InputError, match="--min-effect"):

@@ -88,6 +88,13 @@ def last_known(y, site, known, target):
     return found
 
 
+@pytest.mark.parametrize("n", [3, 239, 241])
+def test_columns_of_a_reference_have_a_value_for_each_row(series, n):
+    y, forecast, _, _, _ = series
+    with pytest.raises(up.InputError, match=f"reference: site: expected a value for each of 240 rows, got {n}"):
+        up.skill(y, forecast, reference={"climatology": {"site": np.zeros(n)}}, clusters=None)
+
+
 def test_persistence_is_the_last_outcome_of_the_series_that_was_known(series):
     y, forecast, site, issued, target = series
     last = last_known(y, site["site"], issued, target)
@@ -120,6 +127,17 @@ def test_outcomes_of_the_time_of_issue_are_not_known_if_it_is_forecast(series):
     assert found.reference_score == pytest.approx(
         2 * np.nanmean(np.maximum(LEVELS * (y - last)[:, None], (LEVELS - 1) * (y - last)[:, None]))
     )
+
+
+def test_outcomes_of_the_hour_before_are_known_whatever_the_horizons(rng):
+    hour = np.datetime64("2026-01-01T00") + np.arange(400)
+    walk = np.cumsum(rng.normal(size=400))
+    issued, ahead = (each.ravel() for each in np.meshgrid(np.arange(100, 370), [0, 24], indexing="ij"))
+    y, times = walk[issued + ahead], {"issued": hour[issued], "target_date": hour[issued + ahead]}
+    forecast = up.Samples(y[:, None] + rng.normal(size=(y.size, 2)))
+    found = up.skill(y, forecast, reference="persistence", clusters=None, **times)
+    assert found.left_out == 2
+    assert found.reference_score == pytest.approx(np.abs(y - walk[issued - 1])[2:].mean())
 
 
 def test_persistence_asks_for_times_and_series(series):

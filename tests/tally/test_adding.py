@@ -8,6 +8,7 @@ import pytest
 
 from helpers import softmax_forecasts
 from unperplexed import Forecasts, InputError, Tally
+from unperplexed.results import Predictions
 from unperplexed.scores import score_named
 from unperplexed.tally import state
 
@@ -119,3 +120,17 @@ def test_tallies_from_files_add_up_as_those_that_were_counted(p, q):
     both = Tally.merged(read).to_bytes()
     assert both == Tally.merged(counted).to_bytes()
     assert Tally.from_bytes(both).to_bytes() == both
+
+
+def test_predictions_and_tallies_of_outcomes_do_not_add_up(tmp_path):
+    tally, predictions = Tally.of([1, 0], [0.8, 0.3]), Predictions.of([0.6, 0.2])
+    for sum_of in (
+        lambda: tally + predictions,
+        lambda: predictions + tally,
+        lambda: Tally.merged([tally, predictions]),
+        lambda: Tally.merged([predictions, tally]),
+    ):
+        with pytest.raises(InputError, match="predictions without outcomes and tallies of forecasts with outcomes"):
+            sum_of()
+    predictions.save(tmp_path / "day.tally")
+    assert Tally.load(tmp_path / "day.tally") == predictions

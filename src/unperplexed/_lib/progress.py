@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from itertools import islice
 from queue import SimpleQueue
 from threading import Semaphore
@@ -24,10 +24,13 @@ _MANY_ROWS = 50_000
 
 
 def at_once(work: Callable[[S], T], items: Sequence[S], threads: int) -> list[T]:
-    """Do the same work with each item, on this thread and others; return what comes of each, in their order."""
+    """Do the same work with each item, on this thread and others; return what comes of each, in their order.
+
+    What is set for this thread, such as whether progress is shown, holds for others.
+    """
     with ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="unperplexed-worker") as pool:
         parts = [items[first::threads] for first in range(threads)]
-        others = [pool.submit(lambda part: [*map(work, part)], part) for part in parts[1:]]
+        others = [pool.submit(copy_context().run, lambda part: [*map(work, part)], part) for part in parts[1:]]
         found = [[*map(work, parts[0])], *(each.result() for each in others)]
     return [found[at % threads][at // threads] for at in range(len(items))]
 

@@ -90,6 +90,15 @@ class CountedRows(Frozen, eq=False):
         counted = None if self.clusters is not None else (self.squared, self.n_rows)
         return threshold_cells(self.p, self.positive, self.weight, thresholds, self.clusters, counted)
 
+    def in_part(self, share: Floats) -> ThresholdCells:
+        """Count single rows that are acted on with these probabilities, as at one threshold."""
+        kinds, of_row = np.zeros((4, share.size)), np.arange(share.size)
+        kinds[self.positive, of_row], kinds[2 + self.positive, of_row] = 1 - share, share
+        kinds *= self.weight / self.weight.sum()
+        units = kinds if self.clusters is None else np.stack([np.bincount(self.clusters, each) for each in kinds])
+        moments = product(units, units.T)[None]
+        return replace(self.at(np.array([0.5])), shares=kinds.sum(axis=1)[None], moments=moments)
+
     def with_probabilities(self, p: AnyFloats) -> CountedRows:
         """Return the same lots with other probabilities."""
         return replace(self, p=p, ends=None)

@@ -60,7 +60,7 @@ class Share(ByValue):
 class AtCapacity(ByValue):
     """Acting on the rows with the highest probabilities, as many as a capacity allows, or as many in each period.
 
-    Where costs differ by row, on those where acting saves the most. Ties are broken at random.
+    With costs, only where acting saves, first where it saves the most. Rows that tie for the last places count in part.
     """
 
     capacity: int
@@ -73,7 +73,7 @@ class AtCapacity(ByValue):
     recall: Share
     """Share of the positive rows that are acted on (recall at k). Larger is better."""
     threshold: float
-    """Smallest probability acted on."""
+    """Smallest probability acted on; NaN where acting saves nothing anywhere."""
     cost: MeanCost | None
     """Cost a row; None without costs."""
 
@@ -256,6 +256,10 @@ def rows_for_decisions(
             raise InputError(f"y_prob: {name!r} names the rule of acting on {name} of the rows; rename the forecaster.")
     found = gathered(forecasters, y_true, reading)
     refuse_classes(found)
+    if prices is not None and len(prices) != len(y_true):
+        raise InputError(
+            f"costs: of {len(prices):,} rows, for {len(y_true):,} outcomes; give one, or one for each row."
+        )
     number = None if period is None else row_keys(period, len(y_true)).group[found.index]
     priced = None if prices is None else prices[found.index]
     rows = {name: rows_one_by_one(found, name, priced, number) for name in found.values}

@@ -23,6 +23,7 @@ from ..report.document import Python
 from ..report.numbers import between, number
 from ..report.result import JsonResult
 from ..statistics.intervals import UNKNOWN, Interval, checked_sampling, wilson
+from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from ..statistics.threshold_cells import FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE, TRUE_POSITIVE, ThresholdCells
 from ..tally.tally import Tally
@@ -218,7 +219,8 @@ def decide(
     cost_tp, cost_tn : float, or array_like of shape (n,), default 0
         Costs of a true positive and of a true negative, in the same unit; benefits are negative costs.
     capacity : int, optional
-        Number of rows that can be acted on, in all or in each period: precision and recall at k.
+        Number of rows that can be acted on at most, in all or in each period: precision and recall at k. Rows where
+        acting saves nothing are left out; of rows that tie for the last places the expectation is taken.
     period : array_like of shape (n,), optional
         Period of each row, such as its day, each of which has this capacity.
     recalibrated : True, None, array_like or object with ``transform``, default True
@@ -267,6 +269,8 @@ def decide(
     True
     """
     checked_sampling(confidence, 0, seed)
+    if period is not None and capacity is None:
+        raise InputError("period: goes with a capacity, of which each period has its own; name capacity too.")
     costs, prices = checked_costs(cost_fp, cost_fn, cost_tp, cost_tn)
     columns, read = rows_for_decisions(y_true, y_prob, {MODEL: y_prob}, reading, (prices, period))
     beside, warnings = recalibrated_beside(recalibrated, columns, read, seed)
@@ -332,7 +336,7 @@ def checked_costs(*given: ArrayLike) -> tuple[Costs, Floats | None]:
 def _numbers(name: str, value: Any) -> Floats:
     """Read a cost, or one of each row."""
     found = as_array(value)
-    numeric = found.ndim < 2 and found.dtype.kind in "iuf"
+    numeric = found.ndim < 2 and found.size and found.dtype.kind in "iuf"
     if not numeric or not np.isfinite(found).all():
         shown = rows_text(np.flatnonzero(~np.isfinite(found))) if numeric and found.ndim else f"{value!r:.40}"
         raise InputError(f"{name}: expected a finite number, or one for each row, got {shown}.")
@@ -382,7 +386,7 @@ class Deciding(NamedTuple):
             n_clusters=rows.n_clusters,
             weighted=rows.weighted,
             notes={MODEL: rows.notes},
-            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, seed, self.costs),
+            capacity=None if capacity is None else at_capacity(rows, capacity, self.confidence, self.costs),
             bound=bound,
             warnings=(*warnings, *of_cell),
         )
@@ -463,34 +467,43 @@ class Deciding(NamedTuple):
         return Share(value, wilson(value, rows, float(t_quantile(self.confidence, freedom))))
 
 
-def at_capacity(
-    rows: CountedRows, capacity: int, confidence: float, seed: int = 0, costs: Costs | None = None
-) -> AtCapacity:
-    """Act on as many rows as a capacity allows, in all or in each period: those where acting saves the most.
+def at_capacity(rows: CountedRows, capacity: int, confidence: float, costs: Costs | None = None) -> AtCapacity:
+    """Act on at most as many rows as a capacity allows, in all or in each period: those where acting saves the most.
 
-    Where all rows cost the same these are the most probable ones. Ties are broken at random.
+    Where all rows cost the same these are the most probable ones. With costs, rows where acting saves nothing are left
+    out. Rows that tie for the last places each count with the share of these places.
     """
     if rows.p.size != rows.n_rows:
         raise InputError("capacity (--capacity): the rows of a tally are not known one by one; decide by the rows.")
     if not is_whole(capacity, 1, rows.n_rows):
         raise InputError(f"capacity (--capacity): expected a number of rows, 1 to {rows.n_rows:,}, got {capacity!r}.")
-    p = rows.p.astype(np.float64)
+    p, deciding = rows.p.astype(np.float64), Deciding(rows, costs or Costs(1.0, 1.0), confidence)
+    able = np.ones(p.size, dtype=np.bool_) if costs is None else deciding.acts(rows, rows.p)
     spent = -p if rows.prices is None else (np.stack([1 - p, p], axis=1) * _saved(rows.prices)).sum(axis=1)
     period = np.zeros(p.size, np.int64) if rows.period is None else rows.period
-    order = np.lexsort((np.random.default_rng(seed).random(p.size), spent, period))
-    acted, ordered = np.empty(p.size, np.bool_), period[order]
-    acted[order] = np.arange(p.size) - np.searchsorted(ordered, ordered) < capacity
-    deciding = Deciding(rows, costs or Costs(1.0, 1.0), confidence)
-    found = deciding.confusion(rows.with_probabilities(acted.astype(np.float64)).at(np.array([0.5])))
+    share = able * _taken(period, np.where(able, spent, math.inf), capacity)
+    cells, some = rows.in_part(share), share > 0
+    never, always = (deciding.costs_of(rows, each) for each in (np.zeros_like(some), np.ones_like(some)))
     return AtCapacity(
         capacity,
         None if rows.period is None else np.unique(period).size,
-        found.true_positives + found.false_positives,
-        found.positive_predictive_value,
-        found.sensitivity,
-        float(p[acted].min()),
-        deciding.mean(rows, acted) if costs else None,
+        round(float(product(rows.weight, share)), 9),
+        deciding.share(cells, (TRUE_POSITIVE,), (TRUE_POSITIVE, FALSE_POSITIVE)),
+        deciding.share(cells, (TRUE_POSITIVE,), (TRUE_POSITIVE, FALSE_NEGATIVE)),
+        float(p[some].min()) if some.any() else math.nan,
+        deciding.interval(rows, never + share * (always - never)) if costs else None,
     )
+
+
+def _taken(period: Ints, spent: Floats, room: int) -> Floats:
+    """Share of each row, from 0 to 1, that is among so many with the least in its period; equal ones share places."""
+    order = np.lexsort((spent, period))
+    ordered, least = period[order], spent[order]
+    first = np.flatnonzero(np.append(True, (np.diff(ordered) != 0) | (least[1:] != least[:-1])))
+    size = np.diff(np.append(first, order.size))
+    before = first - np.searchsorted(ordered, ordered[first])
+    share = np.repeat(np.clip((room - before) / size, 0.0, 1.0), size)
+    return np.asarray(share[np.argsort(order)])
 
 
 def best_threshold(p: AnyFloats, truth: Ints, weights: Floats, costs: Costs) -> float:

@@ -255,7 +255,7 @@ class PrecisionRecall(ReadOnlyArrays):
     """Share of events among what is acted on (positive predictive value). Larger is better."""
     low: Floats
     high: Floats
-    """Wilson interval of the precision, each threshold by itself, by the effective number of rows; NaN for too few."""
+    """Wilson interval of the precision, each threshold by itself, by effective rows or clusters; NaN for too few."""
     acted_on: Floats
     """Share of the rows that are acted on."""
     frequency: float
@@ -276,7 +276,7 @@ def precision_recall(tally: Tally, confidence: float = 0.95) -> PrecisionRecall 
     places = np.unique(found.size - 1 - np.searchsorted(found[::-1], wanted))[::-1]
     true, acted = found[places], (found + others)[places]
     squares = np.cumsum((counts.squared_positive + counts.squared_negative)[::-1])[::-1][places]
-    rows = acted**2 / squares * (tally.effective_rows * tally.weight_squared / tally.weight**2)
+    rows = acted**2 / squares * (tally.independent_rows * tally.weight_squared / tally.weight**2)
     precision, reach = true / acted, counts.reach(confidence)
     each = zip(precision.tolist(), rows.tolist(), strict=True)
     low, high = np.array([wilson(*pair, reach) if counts.enough else UNKNOWN for pair in each]).T

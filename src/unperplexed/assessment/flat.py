@@ -149,17 +149,21 @@ def frequency_limits(a: Any) -> Interval:
 
 
 def cost_interval(a: Any, finding: Finding | None = None) -> Interval:
-    """Confidence interval of the cost of all findings, or of one, in nats a row.
+    """Confidence interval of the cost of all findings, or of one, in nats a row; the one that a result has, if any.
 
     Twice the cost of n rows is a likelihood ratio, noncentral chi-squared with a degree of freedom for each finding
-    (Kent and Hainsworth 1995). What no finding names has that of the test of miscalibration, with one.
+    (Kent and Hainsworth 1995); of dependent rows n is the number of independent ones. What no finding names has that
+    of the test of miscalibration, with one.
     """
     from scipy.special import chdtri, chndtrinc
 
-    d, rows = a.diagnosis, 2 * a.effective_rows
+    d, of_numbers = a.diagnosis, hasattr(a, "coverage")
+    if of_numbers and (finding is None or len(d.findings) == 1):
+        return Interval(*a.cost_interval)
+    rows = 2 * (a.effective_rows if of_numbers else a.independent_rows)
     freedom, cost = (max(len(d.findings), 1), a.cost) if finding is None else (1, finding.cost)
     ratio = rows * cost if cost > 0 else chdtri(1, d.p_value)
-    reach = (1 - (a if hasattr(a, "coverage") else a.source.sampling).confidence) / 2
+    reach = (1 - (a if of_numbers else a.source.sampling).confidence) / 2
     low, high = (float(chndtrinc(ratio, freedom, share)) / rows for share in (1 - reach, reach))
     return Interval(low if finding or cost else 0.0, high)
 

@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._lib.elementary import expit
-from .._lib.errors import InputError, check_choice
+from .._lib.errors import InputError, check_choice, is_number
 from .._lib.typing import Floats
 from ..report.result import JsonResult
 from ..statistics.matrices import product
+from .decision_curve import checked_thresholds
 
 WIDTHS = {"oe": 0.2, "slope": 0.2, "auc": 0.1, "net_benefit": 0.2}
 """Widths of 95% confidence intervals that Riley et al. (2021) ask for, by the metrics."""
 
 _SURE = 1.959963984540054
 """Standard normal quantile of 97.5%."""
+
+_MOST = 2**53
+"""Rows of which more are past all use."""
 
 _REACH, _NODES = 9.0, 20_001
 """Standard deviations that log-odds reach to either side of their mean, and the points in which they are summed."""
@@ -72,7 +76,7 @@ def plan(
         thresholds). Where neither ``bias`` nor ``slope`` is asked for: 0.2, 0.2, 0.1 and 0.2, as far as they can be
         computed.
     thresholds : array_like, default ()
-        Probabilities in (0, 1) from which on one acts.
+        Probabilities in (0, 1) from which on one acts: they ask for the net benefit, which takes ``auc``.
     power : float, default 0.8
         Probability of seeing the bias and the slope at the level of 5%, in (0.5, 1).
     design_effect : float, default 1.0
@@ -108,17 +112,22 @@ def plan(
     for name, value, low, high in (
         ("rate", rate, 0, 1), ("auc", auc, 0.5, 1), ("power", power, 0.5, 1), ("slope", slope, 0, 100),
     ):  # fmt: skip
-        if value is not None and not low < value < high:
+        if value is not None and not (is_number(value) and low < value < high):
             raise InputError(f"{name}: expected a number between {low:g} and {high:g}, got {value!r}.")
-    if slope == 1 or not 1 <= design_effect < math.inf:
+    if slope == 1 or not (is_number(design_effect, 1) and design_effect < math.inf):
         raise InputError(f"slope is to differ from 1, design_effect to be 1 or more; got {slope} and {design_effect}.")
-    at = np.atleast_1d(np.asarray(thresholds, dtype=np.float64)).tolist()
-    forecasts = _Expected(*_log_odds(rate, auc), rate, auc or 0.5)
+    at = [] if thresholds is None or not np.size(thresholds) else checked_thresholds(thresholds).tolist()
+    forecasts = _Expected(*_log_odds(rate, auc), float(rate), auc or 0.5)
     asked = _widths(precision, at, auc is not None, bias is None and slope is None)
     exact = chain(_precise(forecasts, asked, at), _seen(forecasts, bias, slope, power))
     if auc is None and (slope is not None or {*asked} - {"oe"}):
         raise InputError("auc: missing; slope, AUC and net benefit depend on it. Name what you expect, such as 0.75.")
-    needs = {question: math.ceil(rows * design_effect) for question, rows in exact}
+    try:
+        needs = {question: math.ceil(rows * design_effect) if rows < _MOST else _MOST for question, rows in exact}
+    except ArithmeticError:
+        needs = {"": _MOST}
+    if max(needs.values()) >= _MOST:
+        raise InputError("plan: more rows than can be counted. Name a larger error or width, or a less extreme rate.")
     return Plan(max(needs.values()), needs, rate, auc, design_effect)
 
 
@@ -153,18 +162,19 @@ def _log_odds(rate: float, auc: float | None) -> tuple[Floats, Floats]:
 
 def _widths(precision: Mapping[str, float] | None, at: list[float], spread: bool, usual: bool) -> Mapping[str, float]:
     """Give the widths that are asked for, or the usual ones."""
-    if not all(0 < t < 1 for t in at):
-        raise InputError(f"thresholds: expected probabilities between 0 and 1, both excluded, got {at}.")
+    benefit = {"net_benefit": WIDTHS["net_benefit"]} if at else {}
     if precision is None:
-        known = WIDTHS if spread else {"oe": WIDTHS["oe"]}
-        return {name: width for name, width in known.items() if at or name != "net_benefit"} if usual else {}
+        known = ("oe", "slope", "auc") if spread else ("oe",)
+        return {name: WIDTHS[name] for name in known if usual} | benefit
+    if not isinstance(precision, Mapping) or not precision:
+        raise InputError(f"precision: expected widths by metric, such as {{'oe': 0.2}}, got {precision!r}.")
     for name, width in precision.items():
         check_choice("precision", name, [*WIDTHS])
-        if not 0 < width < math.inf:
+        if not (is_number(width) and 0 < width < math.inf):
             raise InputError(f"precision: the width of {name} must be above 0, got {width!r}.")
     if "net_benefit" in precision and not at:
         raise InputError("thresholds: missing; a net benefit has one, such as 0.2.")
-    return precision
+    return {**precision, **benefit, **precision}
 
 
 def _precise(of: _Expected, widths: Mapping[str, float], at: list[float]) -> Iterator[tuple[str, float]]:
@@ -183,11 +193,12 @@ def _precise(of: _Expected, widths: Mapping[str, float], at: list[float]) -> Ite
 
 
 def _rows_of_auc(of: _Expected, error: float) -> float:
-    """Solve Newcombe's variance of an AUC for the number of rows, in which it is nearly 1 / n."""
+    """Solve Newcombe's variance of an AUC for the number of rows, in which it is nearly 1 / n; two of each outcome."""
     c = of.auc
     more = (1 - c) / (2 - c) + c / (1 + c)
     scale = c * (1 - c) / (of.rate * (1 - of.rate)) / error**2  # n^2 = scale (1 + (n / 2 - 1) more)
-    return (scale * more / 2 + math.sqrt((scale * more / 2) ** 2 + 4 * scale * (1 - more))) / 2
+    rows = (scale * more / 2 + math.sqrt((scale * more / 2) ** 2 + 4 * scale * (1 - more))) / 2
+    return max(rows, 2 / of.rate, 2 / (1 - of.rate))
 
 
 def _benefit_variance(of: _Expected, threshold: float) -> float:
@@ -206,7 +217,8 @@ def _seen(of: _Expected, bias: float | None, slope: float | None, power: float) 
 
     beyond, with_power = float(ndtri(power)), f"power {100 * power:.3g}%"
     if bias is not None:
-        changes = [change for change in (abs(bias), -abs(bias)) if bias and 0 < of.rate + change < 1]
+        size = abs(bias) if is_number(bias) else 0.0
+        changes = [change for change in (size, -size) if size and 0 < of.rate + change < 1]
         if not changes:
             raise InputError(f"bias: expected a share of 1 such as 0.02 for 2 points, got {bias!r}.")
         spreads = [math.sqrt(p * (1 - p)) for p in (of.rate, *(of.rate + change for change in changes))]

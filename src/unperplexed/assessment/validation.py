@@ -13,10 +13,10 @@ import numpy as np
 from .._lib.dataclasses import field, replace
 from .._lib.errors import InputError
 from .._lib.typing import Floats
-from ..forecasts.group_keys import key_text
+from ..forecasts.group_keys import in_order, key_text
 from ..report.result import JsonResult
 from ..statistics.empirical_bayes import RandomEffects, random_effects
-from ..statistics.intervals import LEAST_WORTH, UNKNOWN, Interval, Metric
+from ..statistics.intervals import UNKNOWN, Interval, Metric
 from ..statistics.matrices import product
 from ..statistics.means import t_quantile
 from .classes import Bias
@@ -64,9 +64,9 @@ class Validation(JsonResult):
     by: tuple[str, ...] = ()
     """Columns that make the clusters below, such as hospitals."""
     clusters: dict[str, dict[str, Metric]] = field(default_factory=dict)
-    """"oe", "slope" and "intercept" of each, by its name."""
+    """"oe", "slope" and "intercept" of each, by its name, in order."""
     pooled: dict[str, RandomEffects] = field(default_factory=dict)
-    """Means over clusters by random effects, of "oe", "slope" and "intercept"."""
+    """Means over clusters by random effects, of "oe", "slope" and "intercept"; NaN for O/E of few events."""
 
 
 def validation_of(a: Any) -> Validation:
@@ -173,7 +173,7 @@ class _Curve(NamedTuple):
         here, off = self.value(grid) - grid, np.abs(self.value(counts.p) - counts.p)
         noise = self._noise(counts)
         drawn = None
-        if noise is not None and counts.tally.independent_rows >= LEAST_WORTH:
+        if noise is not None and counts.enough and counts.positive.any() and counts.negative.any():
             drawn = product(
                 self.design(grid), noise * _WIDER * counts.reach(confidence) / t_quantile(confidence, math.inf)
             )
@@ -185,7 +185,7 @@ class _Curve(NamedTuple):
             value = float(product(n, off) / reach[-1]) if level is None else _of_rows(off, n, level)
             size_of = None if level is None else lambda off, level=level: quantile(np.sort(off, axis=1), level)
             limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of, shapes)
-            found.append(Metric(value, interval=limits))
+            found.append(Metric(value, interval=Interval(min(limits.low, value), max(limits.high, value))))
         return found
 
     def _noise(self, counts: Counts) -> Floats | None:
@@ -193,7 +193,8 @@ class _Curve(NamedTuple):
         n = counts.positive + counts.negative
         q = np.clip(self.value(counts.p), 0, 1)
         squared = counts.squared_positive + counts.squared_negative
-        own = product(self.made * (q * (1 - q) * squared / n**2), self.made.T)
+        # The variance of predictions where it is larger, as in `independent_noise`.
+        own = product(self.made * (np.maximum(q * (1 - q), counts.p * (1 - counts.p)) * squared / n**2), self.made.T)
         return chance_of(counts, own, ((each * (1 - q) / n, -each * q / n) for each in self.made))
 
 
@@ -246,27 +247,43 @@ def validated_clusters(b: Any) -> Validation:
 
     Notes
     -----
-    As Riley et al., *BMJ* 353 (2016), i3140, advise: O/E is pooled on the log scale.
+    As Riley et al., *BMJ* 353 (2016), i3140, advise: O/E is pooled on the log scale. One half is added to the observed
+    events, so that groups without events count. ln((O + 1/2) / E) is given the variance 1 / m - 1 / (n + 1)
+    for n effective rows, where m is E times the ratio of all events to all expected ones: with a group's own events,
+    groups that happen to have many would weigh more. O/E of groups with few events is biased all the same; it is not
+    pooled where fewer than 10 are expected a group on average.
     """
-    whole, clusters = validation_of(b.whole), {}
-    for group in sorted(b.groups, key=lambda each: str(each.key)):
-        a = group.assessment
-        oe = observed_to_expected(counts_of(a.source.tally), whole.confidence)
-        clusters[key_text(group.key, b.by)] = {"oe": oe, "slope": a.slope, "intercept": a.intercept}
-    pooled = {name: _pooled([each[name] for each in clusters.values()], name, whole.confidence) for name in POOLED}
+    whole, of = validation_of(b.whole), {group.key: group.assessment for group in b.groups}
+    clusters, counted = {}, []
+    for key in in_order([*of]):
+        a, name = of[key], key_text(key, b.by)
+        counted.append(counts_of(a.source.tally))
+        oe = observed_to_expected(counted[-1], whole.confidence)
+        clusters[str(key) if name in clusters else name] = {"oe": oe, "slope": a.slope, "intercept": a.intercept}
+    pooled = {"oe": _pooled_ratio(counted, whole.confidence)}
+    for name in POOLED[1:]:
+        values, errors = np.array([each[name][:2] for each in clusters.values()], dtype=np.float64).T
+        pooled[name] = random_effects(values, errors, whole.confidence)
     return replace(whole, by=b.by, clusters=clusters, pooled=pooled)
 
 
 POOLED = ("oe", "slope", "intercept")
 """Metrics that are pooled over clusters."""
 
+FEWEST_EVENTS = 10
+"""Events that are to be expected a cluster, on average, for O/E to be pooled."""
 
-def _pooled(metrics: list[Metric], name: str, confidence: float) -> RandomEffects:
-    """Pool a metric of clusters; O/E on the log scale, on which its standard error and spread stay."""
-    values, errors = (np.array([each[at] for each in metrics], dtype=np.float64) for at in (0, 1))
-    if name != "oe":
-        return random_effects(values, errors, confidence)
+
+def _pooled_ratio(clusters: list[Counts], confidence: float) -> RandomEffects:
+    """Pool O/E of clusters on the log scale, on which its standard error and spread stay."""
+    n = np.array([each.tally.independent_rows for each in clusters])
+    shares = [(each.positive.sum(), product(each.positive + each.negative, each.p)) for each in clusters]
+    weight = np.array([(each.positive + each.negative).sum() for each in clusters])
+    observed, expected = np.array(shares, dtype=np.float64).T * n / weight
+    if expected.mean() < FEWEST_EVENTS:
+        return RandomEffects(n_clusters=n.size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = random_effects(np.log(values), errors / values, confidence)
+        errors = np.sqrt(1 / np.minimum(expected * observed.sum() / expected.sum(), n) - 1 / (n + 1))
+        found = random_effects(np.log((observed + 0.5) / expected), errors, confidence)
     limits = [Interval(*np.exp(each).tolist()) for each in (found.interval, found.prediction)]
     return replace(found, mean=math.exp(found.mean), interval=limits[0], prediction=limits[1])

@@ -132,6 +132,7 @@ class DistributionRows(Frozen, eq=False):
     search: DependenceSearch
     kept: Ints
     """Numbers of the rows among all that were given."""
+    n_given: int
     notes: tuple[str, ...]
 
     def only(self, some: Ints) -> DistributionRows:
@@ -208,7 +209,7 @@ def read_distributions(
         search = _searched(rows, codes)
         if search.found is not None and search.taken:
             groups = clusters_of(search.found, codes, rows.n)
-    return DistributionRows(found.y, found.forecast, rows, groups, windows, search, kept, tuple(notes))
+    return DistributionRows(found.y, found.forecast, rows, groups, windows, search, kept, n, tuple(notes))
 
 
 def check_alike(forecasts: Mapping[str, Any]) -> None:
@@ -230,9 +231,11 @@ def _beyond(rows: PitRows, columns: Mapping[str, Ints], named: Ints) -> Iterator
     if found is None or not found.taken:
         return
     numbers = [np.unique(of, return_inverse=True)[1] for of in (clusters_of(found, columns, rows.n), named)]
+    if np.unique(numbers[0] * named.size + numbers[1]).size == numbers[0].max() + 1:  # they lie within the named ones
+        return
     events = [event - event.mean() for event in _events(rows)]
     larger, own = (np.array([np.sum(np.bincount(of, event) ** 2) for event in events]) for of in numbers)
-    if (larger / own).max() > chdtri(found.n_clusters, _SURELY) / found.n_clusters:
+    if (larger > own * chdtri(found.n_clusters, _SURELY) / found.n_clusters).any():
         beyond = f"also beyond the {len(np.unique(named)):,} clusters that are named"
         yield f"{alike_words(found)}, {beyond}: intervals may be too short. Name larger clusters."
 

@@ -45,7 +45,7 @@ def decide(arguments: argparse.Namespace) -> None:
             found = Deciding(counted, costs, a.confidence).decision(beside.get(MODEL), a.seed, warnings, a.capacity)
             found = found.advising(decision_commands(a))
         else:
-            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence, a.seed)
+            most = None if a.capacity is None else at_capacity(counted, a.capacity, a.confidence)
             found = replace(curve(), capacity=most)
     pictures = {} if a.plot is None else outputs.picture(curve())
     outputs.write(found.to_json, found.__str__, pictures | outputs.page(found))

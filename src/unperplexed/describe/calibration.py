@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .._lib.formatting import capital, confidence_interval, number_of, p_value_text, rule_text, short_name, short_names
-from ..assessment.validation import POOLED, SPAN, Validation
+from ..assessment.validation import FEWEST_EVENTS, POOLED, SPAN, Validation
 from ..calibration.errors import CalibrationErrors, Decomposition
 from ..calibration.null_samples import CalibrationTest
 from ..report.document import Block, Column, Document, Prose, Table, listed
@@ -208,6 +208,10 @@ def tripod_text(v: Validation) -> str:
     )
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     for name, each in v.pooled.items():
+        if math.isnan(each.mean):
+            least = "two groups of which it is known" + f" and {FEWEST_EVENTS} expected events a group" * (name == "oe")
+            text += f" The {_METRICS[name]} is not pooled over {groups}: that takes {least}."
+            continue
         limits = aside(ci(level, each.interval), ci("prediction interval", each.prediction))
         text += f" By random effects over {each.n_clusters} of {groups}, the mean of the {_METRICS[name]} was"
         text += f" {number(each.mean)}{limits}."

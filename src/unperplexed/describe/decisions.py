@@ -102,7 +102,7 @@ def _at_capacity(d: Decision | DecisionCurve) -> list[Table]:
     values: list[tuple[str, Share | MeanCost]] = [("precision", c.precision), ("recall", c.recall)]
     values += [("cost a row", c.cost)] if c.cost else []
     rows = f"{number_of(c.capacity, 'row')}{each}"
-    caption = f"Capacity: act on {rows}, the most probable or costly first, down to {number(c.threshold)}."
+    caption = f"Capacity: up to {rows}, the most probable or costly first, down to {number(c.threshold)}."
     shown = estimates("value", ((x.value, x.interval) for _, x in values))
     return [Table.of(caption, Column("", [name for name, _ in values]), shown, notes=confidence_interval(d.confidence))]
 

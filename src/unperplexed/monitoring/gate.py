@@ -413,7 +413,7 @@ def checked(
     wanted = [Requirement.parse(text) for text in requirements]
     if not wanted:
         raise InputError("require (--require): none; name at least one requirement, such as 'log_loss < 0.4'.")
-    if not is_number(min_effect, 0) or (min_effect and VERDICT not in [each.name for each in wanted]):
+    if not is_number(min_effect, 0, 1e99) or (min_effect and VERDICT not in [each.name for each in wanted]):
         raise InputError(
             f"min_effect (--min-effect): expected nats a row, 0 or more, beside a requirement on the verdict, such as"
             f" 'verdict in (none)'; got {min_effect!r}."

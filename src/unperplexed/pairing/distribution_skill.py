@@ -13,7 +13,7 @@ from .._lib.formatting import p_value_text
 from .._lib.typing import Floats
 from ..calibration.distribution_rows import FEWEST, DistributionRows, read_distributions
 from ..forecasts.distributions.partitions import Quantiles
-from ..forecasts.distributions.predictive import Predictive
+from ..forecasts.distributions.predictive import Predictive, of_rows
 from ..forecasts.group_keys import RowKeys, columns_of, row_keys
 from ..forecasts.reading import is_predictive
 from ..report.result import JsonResult
@@ -108,7 +108,8 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
     of = rows.forecast if isinstance(rows.forecast, Quantiles) else None
     if score.name == "log_score" or (of is None and score.name not in _CRPS):
         raise InputError(f"metrics: {score.name} of {name} is not known by {rows.forecast.form}. Take crps.")
-    columns = {} if given is None else {key: np.asarray(each)[rows.kept] for key, each in columns_of(given).items()}
+    named = {} if given is None else columns_of(given)
+    columns = {key: of_rows(each, rows.kept, rows.n_given, f"reference: {key}") for key, each in named.items()}
     keys = row_keys(columns, rows.y.size) if columns else RowKeys((), [()], np.zeros(rows.y.size, dtype=np.int64))
     if name == PERSISTENCE:
         return Against(name, _persistence(rows, score, keys))
@@ -129,12 +130,13 @@ _CRPS = ("crps", "plain_crps", "ranked_probability_score")
 def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKeys) -> Floats:
     """Score the last outcome of each series that was known when a forecast was issued; NaN where there is none.
 
-    As in `Windows`, outcomes of the time of issue are known, unless some forecasts are about it.
+    Outcomes of the time of issue are known, unless some forecasts are about it, or about earlier times.
     """
     if rows.windows is None:
         how = "issued and target_date (--reading issued=COLUMN target-date=COLUMN)"
         raise InputError(f"reference: persistence takes the times of each row, {how}.")
-    (issued, target), last = rows.windows.numbers(), np.full(rows.y.size, np.nan)
+    (issued, target), last = rows.windows.times(), np.full(rows.y.size, np.nan)
+    until = issued if (target > issued).all() else np.nextafter(issued + (target - issued).min(), -math.inf)
     for key, some in series.groups():
         times, first, place = np.unique(target[some], return_index=True, return_inverse=True)
         y = rows.y[some]
@@ -142,7 +144,7 @@ def _persistence(rows: DistributionRows, score: DistributionScore, series: RowKe
             whose, when = f" of {listed(key)}" if key else "", rows.windows.target[some[int(np.argmax(wrong))]]
             remedy = "Name the columns that tell series apart, such as persistence:location."
             raise InputError(f"reference: two outcomes{whose} at {when} differ. {remedy}")
-        before = np.searchsorted(times, issued[some], side="right")
+        before = np.minimum(np.searchsorted(times, until[some], side="right"), np.searchsorted(times, target[some]))
         last[some] = np.where(before > 0, y[first][before - 1], np.nan)
     there = np.flatnonzero(~np.isnan(last))
     if there.size < FEWEST:

@@ -17,6 +17,7 @@ from .._lib.arrays import as_columns, at_hand
 from .._lib.dataclasses import fields
 from .._lib.errors import InputError, check_choice, is_whole
 from .._lib.formatting import number_of
+from .._lib.output_files import check_output, write_whole
 from .._lib.typing import ByValue
 from ..forecasts.forecasts import Forecasts
 from ..forecasts.labels import Label
@@ -416,6 +417,9 @@ class Tally(ByValue, TallyState, Tagged):
         return f"<Tally of {number_of(self.n_rows, 'forecast')} of {self.n_classes:,} classes>"
 
 
+_UNLIKE = "predictions without outcomes and tallies of forecasts with outcomes do not add up."
+
+
 class Predictions(ByValue, Result):
     """Counts of predicted probabilities without outcomes, such as those of one day. Made by `Predictions.of`.
 
@@ -478,6 +482,10 @@ class Predictions(ByValue, Result):
         """Give them as the bytes of a file."""
         return tally_bytes(self.tally._state(), PREDICTIONS)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write them to a file, whole or not at all, which `Tally.load` reads."""
+        write_whole(check_output(Path(path)), self.to_bytes())
+
     def summary(self) -> dict[str, Any]:
         """Give what they are, but for the counts, as plain values."""
         found = self.tally.summary()
@@ -491,12 +499,14 @@ class Predictions(ByValue, Result):
         """Add up, as `Tally.merged` does."""
         several = list(several)
         if not all(isinstance(each, Predictions) for each in several):
-            raise InputError("predictions without outcomes and tallies of forecasts with outcomes do not add up.")
+            raise InputError(_UNLIKE)
         return cls(Tally.merged([each.tally for each in several], mixed=mixed))
 
     def __add__(self, other: Predictions) -> Predictions:
         """Count both together; refuses predictions of other classes."""
-        return Predictions.merged([self, other]) if isinstance(other, Predictions) else NotImplemented
+        return Predictions.merged([self, other]) if isinstance(other, Predictions | Tally) else NotImplemented
+
+    __radd__ = __add__
 
 
 def predicted(y_prob: Any, labels: Sequence[Label] | None = None, **reading: Any) -> Forecasts:
@@ -515,7 +525,8 @@ def _of_classes(tallies: Iterable[Any]) -> Iterator[Tally]:
     """Yield tallies of classes, and refuse others."""
     for each in tallies:
         if not isinstance(each, Tally):
-            raise InputError("tallies of classes and of predictive distributions do not add up.")
+            kinds = "tallies of classes and of predictive distributions do not add up."
+            raise InputError(_UNLIKE if isinstance(each, Predictions) else kinds)
         yield each
 
 

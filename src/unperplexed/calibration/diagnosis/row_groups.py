@@ -29,12 +29,16 @@ class Windows(NamedTuple):
         """Say of each row whether a time is missing, or infinite."""
         return np.logical_or(*(~np.isfinite(_numbers(each)) for each in self))
 
+    def times(self) -> tuple[Floats, Floats]:
+        """Return both as numbers; dates in days."""
+        return _numbers(self.issued), _numbers(self.target)
+
     def numbers(self) -> tuple[Floats, Floats]:
         """Return both as numbers, windows that would be empty or negative begun earlier, and all others with them.
 
         Some forecasts are about the time in which they are issued, or one before it.
         """
-        issued, target = (_numbers(each) for each in self)
+        issued, target = self.times()
         ahead = np.unique(target - issued)
         if ahead.size and ahead[0] <= 0:
             issued = issued + ahead[0] - (np.diff(ahead).min() if ahead.size > 1 else 1.0)
