@@ -335,7 +335,16 @@ def test_dictionary_and_json_have_the_attributes_names(result, forecasts):
     names = {field.name for field in dataclasses.fields(Assessment)} - {"_source", "surprises"}
     names |= {"uncertainty", "profile", "measured_profile", "divergence_profile"}
     names |= {"verdict", "cost", "diagnosis", "remedy", "classes", "class_average", "predicted"}
-    names |= {"slope", "intercept", "ece", "auc", "ece_by_chance", "reference_scores", "certain_rows"}
+    names |= {
+        "slope",
+        "intercept",
+        "ece",
+        "auc",
+        "average_precision",
+        "ece_by_chance",
+        "reference_scores",
+        "certain_rows",
+    }
     parsed = json.loads(result.to_json())
     assert {"schema", *result.to_dict()} == {"schema", *names} == set(parsed)
     assert parsed["reported"]["robustness"] == result.reported.robustness

@@ -94,7 +94,7 @@ def _say_permuted(a: argparse.Namespace, rows: Input, labels: tuple[Label | None
     named = column_names(a, "recalibrate")
     command = "" if named is None else named.command(labels, found.column_labels)
     method = [] if a.method == "auto" else ["--method", a.method]
-    again = f": {command} {command_line([*method, '-o', str(a.output)])}" if command else ""
+    again = f": {command} {command_line([*method, '-o', str(a.output), '--force'])}" if command else ""
     rows.say(f"{found.words}; name them rightly before you recalibrate{again}")
 
 

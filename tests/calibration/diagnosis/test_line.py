@@ -131,7 +131,8 @@ def test_the_verdict_the_table_and_json_have_the_same_digits(rng, tmp_path, caps
         slope = found.slope
         assert found.diagnosis.slope == slope
         assert found.diagnosis.intercept == found.intercept
-        assert (1 + finding.parameter, *(1 + end for end in finding.interval)) == (slope.value, *slope.interval)
+        ends = (1 + finding.parameter, *(1 + end for end in finding.interval))
+        assert ends == pytest.approx((slope.value, *slope.interval), rel=1e-14)
         low, high = slope.interval
         said = f"(calibration slope {slope.value:.2f}, 95% CI {low:.2f} to {high:.2f})"
         assert said in found.verdict
