@@ -207,6 +207,14 @@ def test_what_a_small_file_claims_is_not_believed(tmp_path, what):
         tally_files(path, truth="y", prob="p")
 
 
+def test_an_archive_of_a_later_version(tmp_path):
+    path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 99
+    path.write_bytes(content)
+    assert tally_files(path, truth="y", prob="p", labels=[0, 1]).n_rows == 1
+
+
 def test_a_spreadsheet_without_sheets(tmp_path):
     path = xlsx(tmp_path / "f.xlsx", {"Daten": [["y", "p"], [1, 0.5]]})
     changed(path, "xl/workbook.xml", None)
