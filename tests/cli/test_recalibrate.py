@@ -496,6 +496,23 @@ def test_columns_that_were_chosen_unasked_are_told_when_a_map_is_applied(small, 
     assert capsys.readouterr().err == ""
 
 
+def test_a_map_of_some_rows_says_so_where_it_is_applied_to_all(small, capsys):
+    words = ["f.csv", *NAMED, "--where", "p < 0.6"]
+    assert run("recalibrate", *words, "-o", "some.json", "-q") == 0
+    capsys.readouterr()
+    assert run("recalibrate", "f.csv", "--apply", "some.json", "-o", "all.csv") == 0
+    assert "fitted to rows where p < 0.6; for these alone add --where 'p < 0.6'" in unfolded(capsys.readouterr().err)
+    assert run("recalibrate", "f.csv", "--apply", "some.json", "--where", "p < 0.6", "-o", "some.csv") == 0
+    assert "was fitted to rows" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["[1]", "3", '{"reading": [1]}', "null"])
+def test_json_that_is_no_map_is_refused(small, capsys, content):
+    Path("m.json").write_text(content)
+    assert run("recalibrate", "f.csv", "--apply", "m.json", "-o", "all.csv") == 2
+    assert "m.json: not a recalibration map" in unfolded(capsys.readouterr().err)
+
+
 def test_maps_of_groups_are_applied_to_the_rows_of_each_group(tmp_path, monkeypatch, rng):
     monkeypatch.chdir(tmp_path)
     s, site = rng.normal(0, 2, 400), np.repeat(["coast", "hills"], 200)

@@ -137,8 +137,10 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
 
 
 def _kept(a: argparse.Namespace, name: str) -> Any:
-    """Give what a map that is applied keeps of the rows of its fit."""
-    return made_of_file(a.apply, Recalibrator.saved_as, lambda data: data.get(READING, {}).get(name), ())
+    """Give what a map that is applied keeps of the rows of its fit; None if it keeps nothing of that name."""
+    made = made_of_file(a.apply, Recalibrator.saved_as, lambda data: data, ())
+    kept = made.get(READING) if isinstance(made, dict) else None
+    return kept.get(name) if isinstance(kept, dict) else None
 
 
 def _apply(a: argparse.Namespace) -> None:
