@@ -141,7 +141,7 @@ class Server:
         except BaseException:  # too late, and its answer would be taken for that to the next
             self.close()
             raise
-        return subprocess.CompletedProcess([], status, self._to.read_bytes())
+        return subprocess.CompletedProcess([], status, self._to.read_bytes(), b"")
 
     def close(self) -> None:
         if self._process is not None:

@@ -96,4 +96,4 @@ def test_groups_that_depend_on_all_rows_have_no_command_for_others():
     [code] = [
         each.text for each in remedy_blocks(FOUND.remedies, ["site"], keys, commands, Y.size) if isinstance(each, Code)
     ]
-    assert code == "unperplexed recalibrate p.csv --by site -o map.json"
+    assert code == "unperplexed recalibrate p.csv --by site -o map-groups.json"

@@ -74,7 +74,7 @@ class Commands(Frozen):
         """Give both for a map of each group; "" for groups of all rows, such as tenths of a column, and for pairs."""
         from ..sources.derived_columns import derived  # loads polars
 
-        if not self.apply or any(derived(name).needs_all for name in by):
+        if " --pair " in self.fit or any(derived(name).needs_all for name in by):
             return ""
         return self._made(f" --by {command_line(by)}", of="-groups")
 

@@ -144,8 +144,6 @@ def _kept(a: argparse.Namespace, name: str) -> Any:
 
 
 def _apply(a: argparse.Namespace) -> None:
-    if (fitted := _kept(a, "where")) and fitted != a.where:
-        Input.of(a).say(f"the map was fitted to rows where {fitted}; for these alone add --where {quote(fitted)}")
     refuse_given(a, [*_FITTING, "prevalence"], " is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
         raise InputError(f"--as {a.named}: expected a name with * for that of the old column, such as '*_cal'.")
@@ -154,7 +152,7 @@ def _apply(a: argparse.Namespace) -> None:
 
         outputs = Outputs(a, tuple(TABLES))
         made = made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)
-        _caution(made, Input.of(a).say)
+        _caution(a, made, Input.of(a).say)
         models = _kept(a, "models")
         outputs.print(write_distributions(a, made, models or ()))
         return
@@ -165,7 +163,7 @@ def _apply(a: argparse.Namespace) -> None:
     if isinstance(recalibrator, Recalibrator) and recalibrator.distributions is not None:
         forms = ", ".join(f"--{form}" for form in PREDICTIVE)
         raise InputError(f"{a.apply}: is a map of predictive distributions. Name these by one of {forms}.")
-    _caution(recalibrator, rows.say)
+    _caution(a, recalibrator, rows.say)
     by = _GROUPED.get(type(recalibrator), "")
     keys = [*map(derived, getattr(recalibrator, f"{by}_", ()))]
     where = RowFilter(a.where or "")
@@ -189,8 +187,10 @@ def _apply(a: argparse.Namespace) -> None:
         file.write(a.output, change, _new(a, file), report, done=show)
 
 
-def _caution(made: Any, say: Callable[[str], None]) -> None:
-    """Say that the fit advised against the map."""
+def _caution(a: argparse.Namespace, made: Any, say: Callable[[str], None]) -> None:
+    """Say that the fit advised against the map, and of which rows it was."""
+    if (fitted := _kept(a, "where")) and fitted != a.where:
+        say(f"the map was fitted to rows where {fitted}; for these alone add --where {quote(fitted)}")
     if isinstance(made, Recalibrator) and made.leave_as_it_is:
         say("the fit advised to leave the forecasts as they are; the map that it saved changes them all the same")
 

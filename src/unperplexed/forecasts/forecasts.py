@@ -379,7 +379,7 @@ class Forecasts:
             of, places = self._names[1], self._places(0, self.n_rows)
             text = np.zeros(self.n_rows, dtype=bool) if self._unreadable is None else self._unreadable[places].rows
             seen = values.setdefault(name or of, Values(of, self._scale, self.one_column, self._drops))
-            seen.add(self._columns.rows(places).reshape(self.n_rows, -1), text)
+            seen.add(self._columns.rows(places).reshape(self.n_rows, self._columns.n_columns), text)
 
     @property
     def index(self) -> Ints:
