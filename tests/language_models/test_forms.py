@@ -380,6 +380,18 @@ def test_unconditional_log_probabilities_are_no_options(tmp_path):
     assert found.unconditional.tolist() == [-4.0, -5.0, -6.0]
 
 
+def test_folders_are_searched_by_links_too_each_file_once(tmp_path):
+    run, folder = tmp_path / "run", tmp_path / "folder"
+    run.mkdir()
+    folder.mkdir()
+    (run / "samples_x_2026-01-01T00-00-00.jsonl").write_text(json.dumps(rolling()))
+    (folder / "one").symlink_to(run)
+    (folder / "two").symlink_to(run)
+    (folder / "loop").symlink_to(folder)
+    [found] = read_items(folder)
+    assert found.name == "x/0"
+
+
 def test_folders_are_searched_hidden_ones_too(tmp_path):
     run = tmp_path / "out" / ".__tiny"
     run.mkdir(parents=True)

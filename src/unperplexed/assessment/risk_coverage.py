@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import Floats, Ints
-from ..report.result import Axes, JsonResult, picture
+from ..report.result import DrawnResult
 from ..statistics.intervals import (
     UNKNOWN,
     Dependence,
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
     """Lowest confidence that is kept."""
 
 
-class RiskCoverage(JsonResult):
+class RiskCoverage(DrawnResult):
     """Risk-coverage curve of confidences, and the area under it.
 
     Made by `risk_coverage` of answers, and by ``Assessment.risk_coverage`` of the most probable class. ``print`` it,
@@ -64,20 +64,6 @@ class RiskCoverage(JsonResult):
     """Area where each wrong answer has a lower confidence than each right one."""
     confidence: float = 0.95
     """Confidence level of the intervals."""
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share of wrong answers by the share that is kept, with confidence limits.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return picture(self, ax)
 
 
 def risk_coverage(

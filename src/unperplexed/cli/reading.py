@@ -65,13 +65,18 @@ def _of_made(parsed: argparse.Namespace, known: Mapping[str, argparse.Action]) -
     if parsed.command not in ("recalibrate", "pool") or parsed.apply is None:
         return {}
     kept = KEPT if len(parsed.files) == 1 else ("scale",)
-    what = "pool" if parsed.command == "pool" else "recalibration map"
+    found = kept_by(parsed.apply, "pool" if parsed.command == "pool" else "recalibration map")
+    return {key: found[key] for key in kept if key in known and key in found}
+
+
+def kept_by(path: Path, what: str) -> dict[str, Any]:
+    """Give what the file of a map or a pool keeps of the rows that it was made of; nothing where it is none."""
     try:
-        made = made_of_file(parsed.apply, what, lambda found: found, without=())
+        made = made_of_file(path, what, lambda found: found, without=())
     except InputError:  # the command says so, after it has looked at its outputs
         return {}
-    found = made.get(READING, {}) if isinstance(made, dict) else {}
-    return {key: found[key] for key in kept if key in known and key in found} if isinstance(found, dict) else {}
+    found = made.get(READING) if isinstance(made, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def read(words: Sequence[str], known: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -34,7 +34,7 @@ from .classes import NewRows, written_text
 from .input import Input, class_tally
 from .options import PREDICTIVE, predicts_numbers, refuse_given
 from .outputs import MAPS, Outputs, recalibrated_of, show_while_read
-from .reading import kept_reading
+from .reading import kept_by, kept_reading
 
 _FITTING = ("truth", "weight", "clusters", "by", "method", "folds", "seed", "ignore_label", "json", "report", "force")
 """Options of a fit."""
@@ -136,13 +136,6 @@ def _report(a: argparse.Namespace, rows: Input, outputs: Outputs, made: Recalibr
         return outputs.page(found, "" if made.leave_as_it_is else apply_command(a, str(a.output)))
 
 
-def _kept(a: argparse.Namespace, name: str) -> Any:
-    """Give what a map that is applied keeps of the rows of its fit; None if it keeps nothing of that name."""
-    made = made_of_file(a.apply, Recalibrator.saved_as, lambda data: data, ())
-    kept = made.get(READING) if isinstance(made, dict) else None
-    return kept.get(name) if isinstance(kept, dict) else None
-
-
 def _apply(a: argparse.Namespace) -> None:
     refuse_given(a, [*_FITTING, "prevalence"], " is for the fit of a map; leave it out with --apply.")
     if a.named is not None and "*" not in a.named:
@@ -153,8 +146,7 @@ def _apply(a: argparse.Namespace) -> None:
         outputs = Outputs(a, tuple(TABLES))
         made = made_of_file(a.apply, Recalibrator.saved_as, Recalibrator.from_dict)
         _caution(a, made, Input.of(a).say)
-        models = _kept(a, "models")
-        outputs.print(write_distributions(a, made, models or ()))
+        outputs.print(write_distributions(a, made, kept_by(a.apply, made.saved_as).get("models", ())))
         return
     if len(a.files) != 1:
         raise InputError("--apply writes the rows of one file to another; name one FILE.")
@@ -189,7 +181,8 @@ def _apply(a: argparse.Namespace) -> None:
 
 def _caution(a: argparse.Namespace, made: Any, say: Callable[[str], None]) -> None:
     """Say that the fit advised against the map, and of which rows it was."""
-    if (fitted := _kept(a, "where")) and fitted != a.where:
+    fitted = kept_by(a.apply, Recalibrator.saved_as).get("where")
+    if fitted and fitted != a.where:
         say(f"the map was fitted to rows where {fitted}; for these alone add --where {quote(fitted)}")
     if isinstance(made, Recalibrator) and made.leave_as_it_is:
         say("the fit advised to leave the forecasts as they are; the map that it saved changes them all the same")

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._lib.errors import InputError
 from ..report.numbers import share as percent
-from ..sources.readers.formats import matching
+from ..sources.readers.formats import files_in, matching
 from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
 from .forms import Form, Log, Record, RightAnswers, forms
 from .items import Item, Remarks
@@ -204,7 +204,7 @@ def log_files(names: Sequence[str], say: Any) -> list[Path]:
         if not path.is_dir():
             found.append(path)
             continue
-        inside = sorted(each for each in path.rglob("*") if each.is_file() and each.name.endswith(SUFFIXES))
+        inside = [each for each in files_in(path, hidden=True) if each.name.endswith(SUFFIXES)]
         inside = [each for each in inside if not each.name.startswith("results")]
         of_helm = {each.parent for each in inside if each.name == HELM}
         inside = [each for each in inside if each.name == HELM or each.parent not in of_helm]
