@@ -40,10 +40,24 @@ else:
     )
     """A command that is a call, the same without a shell and in this process, and what is shown of its text."""
 
-    def needs(page: Path) -> list[str]:
-        """Name the packages that a page needs beside this one, such as of "% needs: mlflow pandas"."""
-        found = re.search(r"^% needs: (.+)$", page.read_text("utf-8"), re.MULTILINE)
-        return [] if found is None else re.findall(r"([\w.-]+)\S*", found[1])
+    MARKS = re.compile(r"^(```+).*?^\1$|^% needs: (?P<packages>[^\n]+)$|^(?P<level>#+) |^:::", re.DOTALL | re.MULTILINE)
+
+    def needs(text: str) -> list[tuple[int, int, list[str]]]:
+        """Find what needs packages beside this one: where it begins, where it ends, and their names.
+
+        "% needs: mlflow pandas" holds to the next such line, heading of its section's level or above, or end of a tab.
+        """
+        found, level, section = [], 0, 0
+        for mark in MARKS.finditer(text + "\n% needs: nothing\n"):
+            if mark[1]:
+                continue
+            if found and found[-1][1] is None and (not mark["level"] or len(mark["level"]) <= section):
+                found[-1][1] = mark.start()
+            if mark["packages"]:
+                section = level
+                found.append([mark.start(), None, re.findall(r"([\w.-]+)\S*", mark["packages"])])
+            level = len(mark["level"] or "") or level
+        return [tuple(part) for part in found[:-1]]
 
     def installed(package: str) -> bool:
         """Whether a package is there."""
@@ -52,20 +66,28 @@ else:
         except PackageNotFoundError:
             return False
 
-    def lacking() -> dict[str, list[str]]:
-        """Find the packages that pages need and that are not here, by page."""
-        pages = sorted((ROOT / "docs").rglob("*.md"))
-        found = {str(page): [package for package in needs(page) if not installed(package)] for page in pages}
-        return {page: packages for page, packages in found.items() if packages}
+    def lacking(text: str) -> list[tuple[int, int, list[str]]]:
+        """Find what needs packages that are not here; `.ci/neighbours` runs it with its neighbour alone."""
+        return [part for part in needs(text) if not all(map(installed, part[2]))]
 
-    LACKING = lacking()
-    collect_ignore = [*LACKING]
-    """Pages of neighbours that are not here; `.ci/neighbours` runs each with its neighbour alone."""
+    def present(parser):
+        """Let a parser see what can be run here."""
+
+        def parse(document: Document):
+            left_out = lacking(document.text)
+            for region in parser(document):
+                if not any(begin < region.start < end for begin, end, _ in left_out):
+                    yield region
+
+        return parse
 
     def pytest_report_header() -> list[str]:
-        """Name the pages that are left out, and why."""
-        left_out = (f"{Path(page).relative_to(ROOT)} ({', '.join(packages)})" for page, packages in LACKING.items())
-        return [f"pages left out, whose packages are not installed: {', '.join(left_out)}"] if LACKING else []
+        """Name what is left out, and why."""
+        pages = {
+            page.relative_to(ROOT): lacking(page.read_text("utf-8")) for page in sorted((ROOT / "docs").rglob("*.md"))
+        }
+        left_out = ", ".join(f"{page} ({', '.join(names)})" for page, parts in pages.items() for _, _, names in parts)
+        return [f"parts of pages left out, whose packages are not installed: {left_out}"] if left_out else []
 
     def setup(namespace):
         """Enter a folder of the document's own, with the files that it may name."""
@@ -131,7 +153,7 @@ else:
         return document.text[example.region.end - 3 :]
 
     pytest_collect_file = Sybil(
-        parsers=[PythonCodeBlockParser(), CodeBlockParser("sh", run)],
+        parsers=[present(PythonCodeBlockParser()), present(CodeBlockParser("sh", run))],
         patterns=["README.md", "ARCHITECTURE.md", "docs/*.md", "docs/*/*.md"],
         setup=setup,
         teardown=teardown,

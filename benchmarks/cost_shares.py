@@ -2,7 +2,7 @@
 
     python benchmarks/cost_shares.py [--runs R]
 
-A table in Markdown, that of docs/appendix/comparison-studies.md; ten minutes on one core. Each figure is the share of
+A table in Markdown, that of docs/evidence/studies.md; ten minutes on one core. Each figure is the share of
 runs in which `Breakdown.cost_shares` names any group: of R runs (200) with 30 groups, and of twice as many with
 fewer. Forecasts are softmax(scale z) of normal z, and outcomes are drawn from them.
 """

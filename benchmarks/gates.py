@@ -2,7 +2,7 @@
 
     python benchmarks/gates.py [--runs R] [--looks one | many]
 
-The tables of docs/how-to/gates.md; some minutes on one core. Forecasters know log-odds s, normal with standard
+The tables of docs/do/gate.md; some minutes on one core. Forecasters know log-odds s, normal with standard
 deviation of 1.5. The limit is the figure of a calibrated forecaster, exactly; the forecaster reports s, which is at the
 limit, or 1.3 s + 0.2, which is beyond it. Rows in clusters are ten copies of one row: a tenth of them are independent.
 

@@ -1,4 +1,4 @@
-"""How often the diagnosis tells which parameter of a model is wrong, where it is known: docs/appendix/kind-of-error.md.
+"""How often the diagnosis tells which parameter of a model is wrong, where it is known.
 
     python benchmarks/kind_of_error.py [--runs R] [--output FILE.csv]
     python benchmarks/kind_of_error.py --show FILE.csv
@@ -138,7 +138,7 @@ def results(runs: dict[int, int]) -> pl.DataFrame:
 
 
 def table(found: pl.DataFrame, errors: Iterable[str]) -> str:
-    """One of the tables of docs/appendix/kind-of-error.md."""
+    """One of the tables of docs/evidence/verdict-studies.md."""
     sizes = sorted(found["n"].unique())
     lines = [f"| error | most frequent findings at N = 5,000 |{''.join(f' N = {n:,} |' for n in sizes)}"]
     lines.append(f"|---|---|{'---|' * len(sizes)}")

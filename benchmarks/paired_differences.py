@@ -2,7 +2,7 @@
 
     python benchmarks/paired_differences.py [--runs R]
 
-Three tables in Markdown, those of docs/appendix/comparison-studies.md; a minute on one core. Each figure is a share
+Three tables in Markdown, those of docs/evidence/studies.md; a minute on one core. Each figure is a share
 of R samples (4000).
 
 - Rows independent: how often 95 % intervals hold the true difference of two forecasters. The population is 100,000

@@ -2,7 +2,7 @@
 
     python benchmarks/panels.py [--runs R]
 
-A table in Markdown, that of docs/appendix/comparison-studies.md; two minutes on one core. Each figure is the share of
+A table in Markdown, that of docs/evidence/studies.md; two minutes on one core. Each figure is the share of
 R samples (2000) whose 95 % interval holds the true difference, which is 0. A row's difference is the sum of an effect
 of its unit, one of its time and one of its own, all skewed (exponential less its mean), in the shares that are named;
 or along time an autoregression of normal values with the coefficient that is named, begun in its stationary state for

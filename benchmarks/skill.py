@@ -2,7 +2,7 @@
 
     python benchmarks/skill.py [--runs R]
 
-A table in Markdown, that of docs/appendix/comparison-studies.md; some minutes on one core. Each figure is the share
+A table in Markdown, that of docs/evidence/studies.md; some minutes on one core. Each figure is the share
 of R samples (2000) whose 95 % interval holds the true skill score. The population is 100,000 rows whose true
 probabilities are softmax(z) of normal z, which also has a level for each of five months; the forecaster reports
 softmax(1.3 z). A sample draws rows with replacement, and the outcome of each. The true skill is 1 - S/B with the

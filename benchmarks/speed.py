@@ -6,7 +6,7 @@
 Both sides take turns, and the least processor time of each counts, so that other work on the machine moves the ratio
 little. Threads of libraries are as people have them. Commands are processes of their own. Words choose the lines that
 have one of them. With --growth, processor time and the peak of memory of a command are given from few to many rows,
-classes, groups, files and clusters. The last runs are speed.csv and growth.csv in docs/appendix/studies.
+classes, groups, files and clusters. The last runs are speed.csv and growth.csv in docs/evidence/studies.
 """
 
 from __future__ import annotations

@@ -303,7 +303,7 @@ def values(results: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Train, write the results and print tables in Markdown, one of which docs/appendix/training.md has."""
+    """Train, write the results and print tables in Markdown, one of which docs/evidence/studies.md has."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--epochs", type=int, default=200)

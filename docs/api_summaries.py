@@ -1,4 +1,4 @@
-"""A table at the head of each page of the Python interface: its names, each with its first sentence."""
+"""A table at the head of each part of the Python interface: its names, each with its first sentence."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ def add(app, name, source):
 
 
 def with_summary(text: str) -> str:
-    """Give a page with the table of what it documents, where it has a place for it."""
-    if PLACE not in text:
-        return text
+    """Give a page with a table of what stands after each of its places."""
+    head, *parts = text.split(PLACE)
+    return head + "".join(_table(part) + part for part in parts)
+
+
+def _table(text: str) -> str:
     module, rows = "", []
     for found in _DIRECTIVE.finditer(text):
         module = found["module"] or module
         if found["name"]:
             full = found["name"] if found["name"].startswith("unperplexed.") else f"{module}.{found['name']}"
             rows.append(f"| {{py:obj}}`~{full}` | {_first_sentence(full)} |")
-    return text.replace(PLACE, "\n".join(["| name | what it is |", "|---|---|", *rows, ""]))
+    return "\n".join(["| name | what it is |", "|---|---|", *rows, ""])
 
 
 def _first_sentence(full: str) -> str:

@@ -2,7 +2,7 @@
 
     python docs/claims.py
 
-writes appendix/claims.csv anew and prints the statements that have no backing. A number is a measurement if it has a
+writes evidence/claims.csv anew and prints the statements that have no backing. A number is a measurement if it has a
 decimal point, an exponent, a per cent sign or one of `UNITS`; tables are listed by their first line. A line of the
 list is kept as long as its statement and its backing stand on the page. A new statement is of the kind "output" if all
 of its measurements stand in executed outputs, and a "setting" if some stand only in the code of an example: read the
@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-LIST = DOCS / "appendix" / "claims.csv"
+LIST = DOCS / "evidence" / "claims.csv"
 
 KINDS = {
     "output": "executed outputs of the page: the lines that have the numbers",

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import api_summaries
 import cli_tables
 import footer
+import moved
 import notebooks
 
 import gallery
@@ -21,7 +22,15 @@ project_copyright = author
 release = version = __version__
 
 os.environ.setdefault("KERAS_BACKEND", "torch")  # whatever else is installed
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_reredirects",
+    "mathml",
+]
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs of a session
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -42,6 +51,7 @@ default_role = "py:obj"
 python_maximum_signature_line_length = 88
 
 html_theme = "furo"
+redirects = moved.redirects()
 html_title = f"unperplexed {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -74,7 +84,7 @@ def setup(app):
 
     def reports(app, exception):
         if exception is None and app.builder.name == "html":
-            gallery.write_reports(Path(app.outdir) / "tutorials" / "gallery")
+            gallery.write_reports(Path(app.outdir) / "learn" / "gallery")
             notebooks.write(Path(app.outdir))
 
     app.connect("source-read", api_summaries.add)

@@ -19,7 +19,7 @@ from unperplexed import assess_by
 from unperplexed.cli.parser import main
 
 DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "tutorials" / "gallery.md"
+PAGE = DOCS / "learn" / "gallery.md"
 _SECTION = re.compile(r"^## .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./pictures/gallery/([a-z-]+)\.svg\)")
 _COMMAND = re.compile(r"```sh\nunperplexed (.*?)\n```", re.DOTALL)

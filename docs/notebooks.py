@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent
-FOLDER = "tutorials"
+FOLDER = "learn"
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<code>.*?)^```\n", re.DOTALL | re.MULTILINE)
 _HIDDEN = re.compile(r"^%[^\n]*\n", re.MULTILINE)
 

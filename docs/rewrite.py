@@ -1,4 +1,4 @@
-"""Write the outputs of a page's examples anew: ``python docs/rewrite.py docs/tutorials/first-assessment.md README.md``.
+"""Write the outputs of a page's examples anew: ``python docs/rewrite.py docs/learn/first-assessment.md README.md``.
 
 Outputs that pass as they are stay as they are. Read the diff before you commit it: a figure that moved is a result.
 """

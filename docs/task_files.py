@@ -1,4 +1,4 @@
-"""Small files like those that people bring, for the commands of docs/how-to/tasks.md: all made up, each in its form."""
+"""Small files like those that people bring, for the commands of docs/do/tasks.md: all made up, each in its form."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no exhibit {', '.join(unknown)}; --list names them")
     if arguments.names and arguments.output is None and not arguments.check:
-        parser.error("-o: name a folder for some of the exhibits; docs/appendix has all of them")
+        parser.error("-o: name a folder for some of the exhibits; docs/evidence has all of them")
     folder = arguments.output or PUBLISHED
     wanted = [exhibits[name] for name in arguments.names or exhibits]
     if not arguments.check:

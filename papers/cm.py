@@ -62,7 +62,7 @@ SOURCES = {
 """Repositories on GitHub that publish these outputs, by folder."""
 
 _FILES = os.environ.get("UNPERPLEXED_DATA", "")
-"""The folder of these files; without it the figures of docs/appendix/papers.json stand."""
+"""The folder of these files; without it the figures of docs/evidence/papers.json stand."""
 
 
 def _how(network: str) -> str:

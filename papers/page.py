@@ -43,7 +43,7 @@ _HEAD = ("", "printed", "ours", "difference", "how")
 _TOLERANCE = 1e-6
 """For figures compared with those written down: processors differ in last digits, which simulations can magnify."""
 
-PUBLISHED = Path(__file__).parent.parent / "docs" / "appendix"
+PUBLISHED = Path(__file__).parent.parent / "docs" / "evidence"
 
 
 def pictures_of(folder: Path) -> Path:

@@ -94,7 +94,7 @@ def test_sentences_are_read_as_by_hand():
         wrong = sum(own is not None and (hand is None or abs(own - hand) > 0.001) for own, hand in some)
         return wrong, sum(own is None and hand is not None for own, hand in some)
 
-    # The figures of docs/how-to/language-model-confidences.md.
+    # The figures of docs/fields/language-model-confidence.md.
     assert errors(pairs) == (8, 12)
     assert errors(pairs[-UNSEEN:]) == (5, 3)
 

@@ -91,7 +91,7 @@ def test_the_page_of_output_has_every_key_of_an_assessment():
     keys = set(assess([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], resamples=40).to_dict())
     named = {
         key
-        for line in text_of("output").splitlines()
+        for line in text_of("cli").splitlines()
         if line.startswith("| `")
         for key in re.findall(r"`(\w+)`", line.split(" | ")[0])
     }
@@ -130,8 +130,12 @@ def test_pages_that_are_not_run_are_named(monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.version", version)
     found = runpy.run_path(str(DOCS.parent / "conftest.py"))
-    assert found["collect_ignore"] == [str(DOCS / "how-to" / "mlflow.md")]
     [line] = found["pytest_report_header"]()
-    assert line.endswith("not installed: docs/how-to/mlflow.md (mlflow)")
+    assert line.endswith("not installed: docs/do/share.md (mlflow)")
+    text = text_of("share")
+    [(begin, end, _)] = found["lacking"](text)
+    assert "import mlflow" in text[begin:end]
+    assert "import mlflow" not in text[:begin] + text[end:]
+    assert "import wandb" not in text[begin:end]
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1")
     assert runpy.run_path(str(DOCS.parent / "conftest.py"))["pytest_report_header"]() == []

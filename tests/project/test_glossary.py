@@ -89,4 +89,4 @@ def test_every_page_links_the_glossary(page):
 
 def test_the_documentation_adds_the_foot():
     assert 'connect("source-read", footer.add)' in (DOCS / "conf.py").read_text("utf-8")
-    assert "\nreference/glossary\n" in (DOCS / "index.md").read_text("utf-8")
+    assert "<reference/glossary>\n" in (DOCS / "index.md").read_text("utf-8")

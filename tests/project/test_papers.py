@@ -158,7 +158,7 @@ def test_what_the_print_says():
 
 
 def test_what_the_page_on_the_papers_takes_from_them():
-    page = " ".join(text_of("from-the-papers").split())
+    page = " ".join(text_of("theory").split())
     right, accuracy, robustness = (
         figures("rp-figure-3", f"{what} in 2, 4, 6, 8, 10 dimensions")["ours"]
         for what in ("prediction accuracy", "geometric accuracy", "robustness")

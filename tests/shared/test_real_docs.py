@@ -217,7 +217,7 @@ def test_language_models(answers):
         constant = share**share * (1 - share) ** (1 - share)
         assert result.reported.geometric_accuracy < constant
         figures = (share, p.mean(), result.reported.geometric_accuracy, constant)
-        if f"| {model} |" in page("language-model-confidences"):
+        if f"| {model} |" in page("language-model-confidence"):
             states("language-model-confidences", "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |".format(model, *figures))
             shown += 1
     assert shown == 3
@@ -280,12 +280,12 @@ DIAGNOSED = {
     **{f"House 2018, {version}": partial(house, version) for version in ("classic", "deluxe", "lite")},
     "14 language models": all_language_models,
 }
-"""The forecasts in docs/appendix/studies/real-forecasts.csv, which has no others."""
+"""The forecasts in docs/evidence/studies/real-forecasts.csv, which has no others."""
 
 
 def rows_of_table():
     """The table of the diagnosis on real forecasts, by name."""
-    with (DOCS / "appendix" / "studies" / "real-forecasts.csv").open(encoding="utf-8", newline="") as file:
+    with (DOCS / "evidence" / "studies" / "real-forecasts.csv").open(encoding="utf-8", newline="") as file:
         return {name: rest for name, *rest in list(csv.reader(file))[1:]}
 
 

@@ -11,7 +11,7 @@ from pages import text_of
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-PAGE = text_of("kind-of-error")
+PAGE = text_of("verdict-studies")
 RESULTS = pl.read_csv(ROOT / "benchmarks" / "results" / "kind_of_error.csv")
 
 
