@@ -43,9 +43,6 @@ PICTURES = {
     "sequential": "result.plot()",
     "profile": "rain.profile.plot(measured=rain.measured_profile)",
     "pools": "rivals.plot()",
-    "deep-learning": (
-        "after.plot(before.plot(kind='reliability', name='before'), kind='reliability', name='with a temperature')"
-    ),
     "credit": "ax",
     "language-models": "loss_by_position(texts)",
     "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
