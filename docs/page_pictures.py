@@ -37,8 +37,8 @@ PICTURES = {
     ),
     "medicine": "result.plot(kind='reliability', name='boosted trees')",
     "recalibrate": (
-        "assess(past['fraud'], recalibrator.transform(past['p_fraud']), resamples=0)"
-        ".plot(assessment.plot(name='before'), name='after')"
+        "assess(past['fraud'], recalibrator.transform(past['score']), resamples=0)"
+        ".plot(before.plot(name='before'), name='after')"
     ),
     "sequential": "result.plot()",
     "profile": "rain.profile.plot(measured=rain.measured_profile)",
