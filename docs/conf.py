@@ -56,7 +56,7 @@ python_maximum_signature_line_length = 88
 toc_object_entries = False  # a page's contents are its sections; its functions are in its tables
 
 html_theme = "furo"
-pygments_dark_style = "one-dark"
+pygments_dark_style = "github-dark"
 redirects = moved.redirects()
 html_title = f"unperplexed {release}"
 templates_path = ["_templates"]

@@ -79,7 +79,7 @@ def add(app, pagename, templatename, context, doctree):
     """Finish a page, after the theme has made its sidebar."""
     if "furo_navigation_tree" in context:
         context["furo_navigation_tree"] = folded(context["furo_navigation_tree"])
-    body = context.get("body", "")
+    body = re.sub(r"\n\s*\n</pre>", "\n</pre>", context.get("body", ""))  # an empty line that ends a block
     context["body"] = _OUTPUT.sub(lambda found: found[1] + flowing(found[2]) + found[3], body)
     if colours := colours_of(body):
         context["metatags"] = context.get("metatags", "") + f"<style>{palette(colours)}</style>"

@@ -86,7 +86,7 @@ def inlined(text: str, name: str, words: str = "", width: str = "") -> str:
     if shown is None:
         raise ValueError(f"{name}: no size in points")
     natural = float(shown[1]) * POINT
-    kind = "picture wide" if natural > WIDE and not width else "picture"
+    kind = "picture small" if width else "picture wide" if natural > WIDE else "picture"
     width = width or f"{natural:.0f}px"
     text = text[shown.end() :].removesuffix("\n").removesuffix("</svg>")
     text = re.sub(r"\s*\n\s*", " ", text).replace("> <", "><")
@@ -129,7 +129,7 @@ class Inlined(SphinxPostTransform):
                 self.env.images.add_file(self.env.docname, twin.as_posix())
                 node["classes"].append("only-light")
                 other["classes"].append("only-dark")
-                other.update({"uri": twin.as_posix(), "candidates": {"*": twin.as_posix()}})
+                other["uri"], other["candidates"] = twin.as_posix(), {"*": twin.as_posix()}
                 node.parent.insert(node.parent.index(node) + 1, other)
 
 
