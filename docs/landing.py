@@ -1,7 +1,7 @@
 """The drawings of the landing page, made by the program while the site is built.
 
-A block "drawing" with the name of a function here shows what it draws; "curve" with the name of a page's picture shows
-the calibration curve of that picture alone, small.
+A block "drawing" with the name of a function here shows what it draws; "curve" with the name of a page shows the
+calibration curve of the page's first reliability diagram, small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from unperplexed import Recalibrator, assess
 from unperplexed.describe.assessment_charts import Event, reliability_chart
 
 DOCS = Path(__file__).resolve().parent
-PICTURES = DOCS / "pictures" / "pages"
 LEFT, TOP, SIDE, FLOOR, BAR = 46, 14, 372, 412, 110
 """Of the hero, in its own units: edges and side of its square, where the bars stand, and the height of a share of 1."""
 SAYS = 0.95
@@ -29,6 +28,7 @@ SAYS = 0.95
 CERTAIN = 0.95
 """Predictions above this are dots."""
 
+_PICTURE = re.compile(r"\]\(\.\./(pictures/[^)]*\.svg)\)")
 _CURVE = re.compile(
     r'<path d="([^"]*)"[^>]*style="fill: none; (?:stroke-dash[^;]*; )*stroke: #(?:0a5ea8|b4500a); stroke-width: 2[;"]'
 )
@@ -174,18 +174,23 @@ def slope() -> str:
     return _svg("mini", (340, 118), words, parts())
 
 
-def curve(name: str) -> str:
-    """Draw the calibration curve of a page's picture, that which departs most from the diagonal, and nothing else."""
-    text = (PICTURES / f"{name}.svg").read_text("utf-8")
-    axes = _AXES.search(text)
-    paths = [np.array(re.findall(r"[ML] (\S+) (\S+)", path), dtype=float).T for path in _CURVE.findall(text)]
-    if axes is None or not paths:
-        raise ValueError(f"{name}.svg: no reliability diagram")
-    left, bottom, right, top = map(float, axes.groups())
-    curves = [((x - left) / (right - left), (y - bottom) / (top - bottom)) for x, y in paths if x.size > 3]
+def curve(page: str) -> str:
+    """Draw the calibration curve of a page's first reliability diagram, that which departs most from the diagonal."""
+    shown = _PICTURE.findall((DOCS / f"{page}.md").read_text("utf-8"))
+    curves = next(filter(None, (_curves((DOCS / path).read_text("utf-8")) for path in shown)))
     x, y = max(curves, key=lambda curve: np.mean(np.abs(curve[1] - curve[0])))
     square = '<rect class="fr" x="4" y="4" width="64" height="64"/><path class="id" d="M4 68L68 4"/>'
     return _svg("th", (72, 72), "Calibration curve", iter((square, _line("cv", 4 + 64 * x, 68 - 64 * y))))
+
+
+def _curves(text: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Find the calibration curves of a reliability diagram, from 0 to 1; none in another picture."""
+    axes = _AXES.search(text)
+    if axes is None or "redicted probability" not in text:
+        return []
+    left, bottom, right, top = map(float, axes.groups())
+    paths = (np.array(re.findall(r"[ML] (\S+) (\S+)", path), dtype=float).T for path in _CURVE.findall(text))
+    return [((x - left) / (right - left), (y - bottom) / (top - bottom)) for x, y in paths if x.size > 3]
 
 
 DRAWINGS: dict[str, Callable[[], str]] = {each.__name__: each for each in (hero, gap, dots, slope)}
@@ -200,6 +205,7 @@ class Drawing(Directive):
     def run(self):
         """Draw it."""
         name, *rest = self.arguments
+        self.state.document.settings.env.note_reread()
         return [picture("", svg=DRAWINGS[name]() if not rest else curve(*rest))]
 
 
