@@ -140,3 +140,13 @@ def test_numbers_of_a_card_stand_on_its_page(page, card):
 
 def test_fields_have_cards():
     assert len(CARDS) == 6
+
+
+def test_numbers_of_evidence_stand_on_its_pages():
+    strip = LANDING[LANDING.index("## Why you can rely on the verdict") :]
+    linked = "".join((DOCS / page).read_text("utf-8") for page in re.findall(r"\((evidence/[\w-]+\.md)\)", strip))
+    tables = re.findall(r"^:file: (\S+)$", linked, re.MULTILINE)
+    linked += "".join((DOCS / "evidence" / table).read_text("utf-8") for table in tables)
+    numbers = re.findall(r"^(\S.*)\n: ", strip, re.MULTILINE)
+    assert len(numbers) == 4
+    assert all(number in linked for number in numbers)
