@@ -60,6 +60,7 @@ pygments_dark_style = "github-dark"
 redirects = moved.redirects()
 html_title = f"unperplexed {release}"
 templates_path = ["_templates"]
+html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme_options = {
