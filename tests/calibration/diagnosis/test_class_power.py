@@ -171,10 +171,9 @@ def test_the_remedy_of_a_lapse_that_only_rows_predicted_as_certain_show(rng):
     found = diagnose(y, p, labels=range(10))
     assert "noise" not in found.errors
     [confidence] = [finding for finding in found.findings if finding.error == "confidence"]
-    assert confidence.remedy.startswith(
-        f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling, fitted with"
-        f" {100 * found.lapse:.2g}% of the outcomes as if random), and mix the predictions with a {found.lapse:.2g} share of a uniform forecast."
-    )
+    scaling = f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling, fitted with"
+    share = f"{100 * found.lapse:.2g}% of the outcomes as if random), and mix the predictions with a {found.lapse:.2g}"
+    assert confidence.remedy.startswith(f"{scaling} {share} share of a uniform forecast.")
 
 
 def test_the_error_of_temperature_and_lapse_is_that_of_both_scores(rng):
