@@ -127,7 +127,9 @@ def test_elections_over_time():
         pl.col("date").str.slice(0, 7),
     )
     assert (nba.alarm.began, nba.alarm.diagnosis.errors[0]) == (nba.periods[0], "bias")
-    states("elections-and-sports", f"the alarm comes after {nba.alarm.period}, and the bias may date from the first month")
+    states(
+        "elections-and-sports", f"the alarm comes after {nba.alarm.period}, and the bias may date from the first month"
+    )
     n, cup = watched(
         "fte_worldcup/world_cup_matches_men.csv",
         lambda rows: Tally.of(
