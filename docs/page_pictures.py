@@ -50,7 +50,6 @@ PICTURES = {
     ),
     "credit": "ax",
     "language-models": "loss_by_position(texts)",
-    "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
