@@ -33,7 +33,9 @@ PICTURES = {
     "diagnosis": "two_by_two({name: sigmoid(s) for name, s in models.items()}, rain == 'rain', assess)",
     "elections": "result.plot(kind='reliability', name='election forecasts')",
     "weather": (
-        "third.plot(others.plot(kind='reliability', name='other months'), kind='reliability', name='July to September')"
+        "(lambda a, b: a.plot(b.plot(kind='reliability', name='other months'), kind='reliability', name='July to "
+        "September'))(*(assess(part['rain'], part['p_rain'], scale='percent', clusters=part['date']) for part in "
+        "[table.filter((pl.col('date').dt.quarter() == 3) == third) for third in (True, False)]))"
     ),
     "medicine": "result.plot(kind='reliability', name='boosted trees')",
     "recalibrate": (
@@ -45,7 +47,6 @@ PICTURES = {
     "pools": "rivals.plot()",
     "credit": "ax",
     "language-models": "loss_by_position(texts)",
-    "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",

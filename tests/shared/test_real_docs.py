@@ -202,7 +202,7 @@ def answers():
 def test_language_models(answers):
     unparsed, models = (answers["grade"] == "Unparseable").sum(), answers["model"].n_unique()
     states(
-        "language-model-confidences",
+        "language-model-confidence",
         f"Among {answers.height:,} answers, {unparsed} could not be parsed",
         f"the answers of {models} language models to {answers['row'].n_unique():,} questions of MMLU, "
         f"in {in_words(answers['prompt'].n_unique())} phrasings",
@@ -220,11 +220,11 @@ def test_language_models(answers):
         assert result.reported.geometric_accuracy < constant
         figures = (share, p.mean(), result.reported.geometric_accuracy, constant)
         if f"| {model} |" in page("language-model-confidence"):
-            states("language-model-confidences", "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |".format(model, *figures))
+            states("language-model-confidence", "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |".format(model, *figures))
             shown += 1
     assert shown == 3
-    states("language-model-confidences", f"All {in_words(models)} are miscalibrated")
-    states("language-model-confidences", f"{in_words(over).capitalize()} have a mean confidence above their share")
+    states("language-model-confidence", f"All {in_words(models)} are miscalibrated")
+    states("language-model-confidence", f"{in_words(over).capitalize()} have a mean confidence above their share")
 
 
 @pytest.mark.slow
@@ -243,12 +243,12 @@ def test_language_models_recalibrated_on_other_questions(answers):
             beat.append(model)
         if model == "gpt-4-turbo":
             words = f"log loss is {loss.mean():.3f} on the others, where its base rate has {constant.mean():.3f}"
-            states("language-model-confidences", words, f"clipped at 0.005, have {own.mean():.3f}")
+            states("language-model-confidence", words, f"clipped at 0.005, have {own.mean():.3f}")
             ends = (gain.mean + side * gain.half_width(0.95) for side in (-1, 1))
-            states("language-model-confidences", "gain over the base rate {:.3f} to {:.3f}".format(*ends))
+            states("language-model-confidence", "gain over the base rate {:.3f} to {:.3f}".format(*ends))
         if model == "Falcon-7b":
             assert abs(gain.mean) < 1e-3
-    states("language-model-confidences", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
+    states("language-model-confidence", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
 
 
 REVIEWS = DATA / "fte_review_2018/forecast_results_2018.csv"
