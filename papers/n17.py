@@ -489,7 +489,7 @@ EXHIBITS = [
         "Figure 7: the divergence probability",
         (
             "The ratio of model to source probability. You read it where the line from the origin through the "
-            "geometric means reaches 1. Dotted lines project both means onto the axes."
+            "geometric means reaches one. Dotted lines project both means onto the axes."
         ),
         divergence,
     ),

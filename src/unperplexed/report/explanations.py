@@ -15,7 +15,6 @@ from .document import Action, Block, Code, Document, Folded, Prose, Settings, in
 from .result import Naming, Result, document
 
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
-_CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _LABEL = re.compile(r"\*\*(\w+):\*\*")
 _SENTENCE = re.compile(r"[.!?]$")
@@ -132,12 +131,13 @@ def _groups() -> dict[str, dict[str, Explanation]]:
     """Read all explanations, by the heading of their part and by name."""
     assets = files("unperplexed.report") / "assets"
     text = (assets / "if_it_is_bad.md").read_text("utf-8").replace("\r\n", "\n")
-    also = dict(csv.reader((assets / "synonyms.csv").read_text("utf-8").splitlines()))
+    table = {term: rest for term, *rest in csv.reader((assets / "terms.csv").read_text("utf-8").splitlines())}
     parts = [part.split("\n### ") for part in text.split("\n## ")[1:-1]]
     names = {_slug(heading): heading for _, *sections in parts for heading, _, _ in _split(sections)}
     return {
         title.strip(): {
-            heading: _explanation(heading, body, names, also.get(heading, "")) for heading, _, body in _split(sections)
+            heading: _explanation(heading, body, names, *table.get(heading, ("", "")))
+            for heading, _, body in _split(sections)
         }
         for title, *sections in parts
     }
@@ -147,14 +147,14 @@ def _split(sections: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return (section.partition("\n") for section in sections)
 
 
-def _explanation(term: str, text: str, names: dict[str, str], also: str) -> Explanation:
+def _explanation(term: str, text: str, names: dict[str, str], also: str, commands: str) -> Explanation:
     prose = " ".join(_FENCED.sub("", text).split())
     meaning, *rest = _LABEL.split(prose)
     return Explanation(
         term,
         _plain(meaning),
         tuple((label, _plain(words)) for label, words in zip(rest[::2], rest[1::2], strict=True)),
-        "".join(_CODE.findall(text)).strip(),
+        "\n".join(re.findall("`(.+?)`", commands)),
         tuple(dict.fromkeys(names[target] for _, target in _LINK.findall(prose) if target)),
         tuple(filter(None, also.split(", "))),
     )
