@@ -138,7 +138,7 @@ def densities(distribution: Callable[[float], Any], couplings: Sequence[float]) 
     """Draw the density of each coupling, with a mark at one scale from the centre."""
     ax = _axes("x, in scales from loc", "density")
     x = np.linspace(-4, 4, 321)
-    _curves(ax, x, {f"coupling {each:g}".replace("-", "−"): distribution(each).pdf(x) for each in couplings})
+    _curves(ax, x, {f"coupling {each:.2g}".replace("-", "−"): distribution(each).pdf(x) for each in couplings})
     for each, (colour, _) in zip(couplings, _LINES, strict=False):
         ax.plot(1, distribution(each).pdf(1), "o", color=colour)
     ax.set(xlim=(-4, 4), ylim=(0, None))
