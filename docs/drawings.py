@@ -46,7 +46,7 @@ def annotated(ax: Axes) -> Figure:
     note("identity line: a calibrated\nmodel lies on it, apart from chance", (0.62, 0.62), (0.13, 0.93))
     note("curve and 95% band:\nobserved frequency\ngiven the prediction", (0.79, 0.685), (0.72, 0.26))
     note("a group of rows\nwith its 95% CI", (0.235, 0.325), (0.03, 0.6))
-    note("below the line on the right, above it\non the left: overconfident", (0.66, 0.545), (0.4, 0.08))
+    note("above the line on the left, below it\non the right: overconfident", (0.3, 0.38), (0.4, 0.08))
     return ax.figure
 
 
