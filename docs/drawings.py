@@ -44,9 +44,9 @@ def annotated(ax: Axes) -> Figure:
         ax.annotate(words, to, at, color=ORANGE, fontsize=8.5, arrowprops=arrow, va="center", annotation_clip=False)
 
     note("identity line: a calibrated\nmodel lies on it, apart from chance", (0.62, 0.62), (0.13, 0.93))
-    note("curve and 95% band:\nobserved frequency\ngiven the prediction", (0.79, 0.685), (0.71, 0.4))
+    note("curve and 95% band:\nobserved frequency\ngiven the prediction", (0.79, 0.685), (0.72, 0.26))
     note("a group of rows\nwith its 95% CI", (0.235, 0.325), (0.03, 0.6))
-    note("below the line on the right, above it\non the left: overconfident", (0.66, 0.545), (0.4, 0.08))
+    note("above the line on the left, below it\non the right: overconfident", (0.3, 0.38), (0.4, 0.08))
     return ax.figure
 
 
@@ -138,7 +138,7 @@ def densities(distribution: Callable[[float], Any], couplings: Sequence[float]) 
     """Draw the density of each coupling, with a mark at one scale from the centre."""
     ax = _axes("x, in scales from loc", "density")
     x = np.linspace(-4, 4, 321)
-    _curves(ax, x, {f"coupling {each:g}".replace("-", "−"): distribution(each).pdf(x) for each in couplings})
+    _curves(ax, x, {f"coupling {each:.2g}".replace("-", "−"): distribution(each).pdf(x) for each in couplings})
     for each, (colour, _) in zip(couplings, _LINES, strict=False):
         ax.plot(1, distribution(each).pdf(1), "o", color=colour)
     ax.set(xlim=(-4, 4), ylim=(0, None))

@@ -60,7 +60,7 @@ PICTURES = {
     "{'Hartley': 1, 'Shannon': 0, 'collision': -1})",
     "distributions": "densities(lambda coupling: CoupledGaussian(coupling=coupling), couplings)",
     "two-class": "exact_curves({name: models[name] for name in ('perfect', 'mean 1', 'mean 3', 'coupling 0')})",
-    "discriminant": "results[None, 0.162].plot(results[None, 0].plot(name='normal'), name='heavy tails')",
+    "discriminant": "results[0.162].plot(results[0].plot(name='normal'), name='heavy tails')",
     "reading": "annotated(rain.plot())",
     "weights": "weights_by_order({'decisiveness, order 1': 1, 'geometric accuracy, order 0': 0, "
     "'robustness, order −2/3': -2 / 3})",
