@@ -11,7 +11,7 @@ import pytest
 
 import unperplexed
 from pages import DOCS, pages, text_of
-from unperplexed import assess
+from unperplexed import assess, results
 from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.comparison.sequential import SequentialSettings
@@ -117,6 +117,17 @@ def test_every_public_name_is_in_the_reference_under_its_home():
             f"{home}.{each}" for each in listed(home) if not inspect.ismodule(getattr(sys.modules[home], each, 0))
         }
     assert public <= {*documented()}
+
+
+def test_helpers_of_results_are_not_documented():
+    """What is left out is there; a name that is gone has no place in the list."""
+    helpers = runpy.run_path(str(DOCS / "api_summaries.py"))["HELPERS"]
+    classes = [each for name in listed("unperplexed.results") if inspect.isclass(each := getattr(results, name))]
+    members = {name for each in [*classes, unperplexed.Recalibrator] for name in dir(each)}
+    members |= {name for each in classes for name in getattr(each, "__annotations__", ())}
+    assert helpers - members == set()
+    assert {"advising", "with_rows", "one_outcome"} <= helpers
+    assert 'connect("autodoc-skip-member", api_summaries.skip)' in (DOCS / "conf.py").read_text("utf-8")
 
 
 def test_pages_that_are_not_run_are_named(monkeypatch):
