@@ -50,27 +50,35 @@ Forecast = TypeVar("Forecast", bound="Predictive")
 
 
 class Recalibrator(Fitted[State]):
-    """Map from predicted to calibrated forecasts, fitted on forecasts with their outcomes (calibration map).
+    """Correct predicted probabilities: a map to calibrated ones (calibration map).
 
-    It takes probabilities of classes, or predictive distributions of a number: `Quantiles`, `Samples`, `Distribution`
-    or `PIT`, which come back in the form in which they came.
+    ``fit(y_true, y_prob)`` fits the map, and ``transform(new_y_prob)`` returns
+    the corrected probabilities. ``gain_`` is the decrease of the log loss on
+    held-out rows; larger is better. Print it to see which map was chosen, and
+    what it gains.
 
-    Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
-    their cross-validated log loss. Where the forecasts show no miscalibration, the identity has most of the weight,
-    so that recalibration does little harm with few rows.
+    Fit it on rows that the model was not trained on. The default, ``"auto"``,
+    averages several maps with weights from their cross-validated log loss. If
+    the forecasts show no miscalibration, the identity has most of the weight,
+    so recalibration does little harm with few rows. It also takes predictive
+    distributions of a number (`Quantiles`, `Samples`, `Distribution` or `PIT`),
+    which come back in the form in which they came.
 
     Parameters
     ----------
     method : str, default "auto"
-        ``"auto"``, or one map. Two classes: ``"identity"``, ``"bias"``, ``"temperature"``, ``"logistic"``, ``"beta"``,
-        ``"tail"``, ``"lapse"``, ``"shrunk-isotonic"``, ``"isotonic"``. More classes: ``"identity"``,
-        ``"temperature"``, ``"bias"``, ``"logistic"``, ``"temperature-lapse"``, ``"logistic-lapse"``, ``"vector"``,
-        ``"isotonic"``, ``"matrix"``.
+        ``"auto"``, or one map. Two classes: ``"identity"``, ``"bias"``,
+        ``"temperature"``, ``"logistic"``, ``"beta"``, ``"tail"``, ``"lapse"``,
+        ``"shrunk-isotonic"``, ``"isotonic"``. More classes: ``"identity"``,
+        ``"temperature"``, ``"bias"``, ``"logistic"``, ``"temperature-lapse"``,
+        ``"logistic-lapse"``, ``"vector"``, ``"isotonic"``, ``"matrix"``.
     single : bool, default False
-        Choose the one map with the best penalised cross-validated log loss instead of averaging.
+        Choose the one map with the best penalised cross-validated log loss
+        instead of averaging.
     folds : int, optional
-        Number of cross-validation folds, 2 to 100. By default 20 for two classes in up to 1,000 rows, else 5. Rows of
-        one cluster (``clusters``) share a fold; there are no more folds than clusters.
+        Number of cross-validation folds, 2 to 100. By default 20 for two
+        classes in up to 1,000 rows, else 5. Rows of one cluster (``clusters``)
+        share a fold; there are no more folds than clusters.
     seed : int, default 0
         Random seed of the folds.
 
@@ -85,36 +93,48 @@ class Recalibrator(Fitted[State]):
     method_ : str
         Name of the map with the largest weight.
     parameters_ : dict
-        Parameters of that map, such as ``{"temperature": 1.55}``; a shift is added to the log-odds.
+        Parameters of that map, such as ``{"temperature": 1.55}``; a shift is
+        added to the log-odds.
     gain_ : Gain or None
-        Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
-        fewer than 10 clusters of dependent rows.
+        Decrease of the log loss on held-out rows, with a 95% confidence
+        interval; None for fewer than 100 rows, or fewer than 10 clusters of
+        dependent rows.
     dependence_ : DependenceSearch or None
-        What was found of dependence that nobody declared, as `assess` finds it; None once loaded.
+        What was found of dependence that nobody declared, as `assess` finds it;
+        None once loaded.
 
     Notes
     -----
-    Maps take logits and log-probabilities as they come, of any size. Only a probability of exactly 0 is replaced, by
-    ``0.01 / (C n)`` for n rows of C classes in the fit, or by the smallest other one if that is smaller.
+    Maps take logits and log-probabilities as they come, of any size. Only a
+    probability of exactly 0 is replaced, by ``0.01 / (C n)`` for n rows of C
+    classes in the fit, or by the smallest other one if that is smaller.
 
-    Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
-    (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
-    and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
-    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place. With more than two classes a
-    map with curves or with a slope for each class is moved towards the logistic map until it no longer falls.
+    Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both
+    (logistic), ``a + b ln p - c ln(1 - p)`` (beta; Kull, Silva Filho and Flach
+    2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail),
+    logistic and a share e of outcomes drawn at random (lapse). Coefficients
+    that add to the log-odds have a N(0, 1) prior. No map falls: where a fit of
+    beta, tail or lapse would, the logistic map takes its place. With more than
+    two classes a map with curves or with a slope for each class is moved
+    towards the logistic map until it no longer falls.
 
-    The weights are ``w ~ exp(-0.7 L - r - [not identity])`` for two classes, and ``exp(-L - r/2 - 2 [not identity])``
-    for more, with the total held-out log loss L in nats and the number of parameters r. ``single`` takes the map with
-    the smallest ``L + r/2 + [not identity]``. The folds are random, never stratified by outcome, and do not depend on
-    the order of the rows.
+    The weights are ``w ~ exp(-0.7 L - r - [not identity])`` for two classes,
+    and ``exp(-L - r/2 - 2 [not identity])`` for more, with the total held-out
+    log loss L in nats and the number of parameters r. ``single`` takes the map
+    with the smallest ``L + r/2 + [not identity]``. The folds are random, never
+    stratified by outcome, and do not depend on the order of the rows.
 
-    **Predictive distributions.** Maps of the outcome's normal score z: ``(z - a) exp(-c)`` (shift, scale, or both),
-    then a skew and a tail of the sinh-arcsinh family (curved), a and c that follow the predicted level and spread
-    (level+spread), all of these, and a mixture of the densities of Beta(k, 13 - k) (bernstein). The weights are
-    ``exp(-L/D - r/2 - 2 [not identity])`` with the design effect D, and the average is the linear pool of the
-    distribution functions. With ``issued`` and ``target_date`` the folds are stretches of time. New quantiles and
-    members are linear in normal scores between the old ones. Beyond the outermost the last slope goes on, but not
-    below 0 if nothing in the fit was. A `Distribution` comes back as one that has cdf, ppf and logpdf.
+    **Predictive distributions.** Maps of the outcome's normal score z:
+    ``(z - a) exp(-c)`` (shift, scale, or both), then a skew and a tail of the
+    sinh-arcsinh family (curved), a and c that follow the predicted level and
+    spread (level+spread), all of these, and a mixture of the densities of
+    Beta(k, 13 - k) (bernstein). The weights are
+    ``exp(-L/D - r/2 - 2 [not identity])`` with the design effect D, and the
+    average is the linear pool of the distribution functions. With ``issued``
+    and ``target_date`` the folds are stretches of time. New quantiles and
+    members are linear in normal scores between the old ones. Beyond the
+    outermost the last slope goes on, but not below 0 if nothing in the fit was.
+    A `Distribution` comes back as one that has cdf, ppf and logpdf.
 
     Examples
     --------
