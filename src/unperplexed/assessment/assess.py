@@ -92,13 +92,13 @@ def assess(
         Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a
         `Tally`, which already holds forecasts and outcomes; then the arguments
         that concern the reading of rows are not accepted.
-    y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
+    y_prob : array_like (n,) or (n, C), frame, or predictive distributions
         Predicted probabilities: of the positive class, or of each class. Or
         `Quantiles`, `Samples`, `Distribution` or `PIT` of a number, or
         `Ordered` classes; then ``y_true`` holds numbers or labels, the
         reference is that of `skill`, climatology by default, and only
         ``metrics``, ``confidence`` and the reading are options beside it.
-    reference : "base-rate", mapping or array_like of shape (n,) or (n, C), optional
+    reference : "base-rate", mapping or array_like (n,) or (n, C), optional
         Also give skill scores, as `skill` does: against a constant forecast of
         the observed frequencies, against these probabilities for the same rows,
         or ``{"climatology": months}``: the observed frequencies among the rows
@@ -134,7 +134,7 @@ def assess(
         Random seed of the bootstrap replicates.
     n_jobs : int, optional
         As in `Tally.of`.
-    among : mapping from str to array_like of shape (n,), or data frame, optional
+    among : mapping from str to array_like (n,), or data frame, optional
         Columns in which groups of rows are searched where forecasts are wrong,
         as `find_groups` does with its defaults: ``groups_found`` of the result.
         A `Tally` has no rows to search.

@@ -458,15 +458,16 @@ def assess_by(
         Which group each row is in: numbers, texts or dates, of one column or
         several. 3, 3.0, "3", "3.0" are the same group. Rows without a value,
         None, NaN or "", are a group of their own, None.
-    sort : {"geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"}, default "geometric_accuracy"
-        Which groups come first: those of the lowest reported geometric accuracy
-        (as shrunk, with ``shrink``), the highest cost of miscalibration, the
-        lowest prediction accuracy, the most rows, or the first by name. By the
-        first three small groups stand behind all others, since chance makes the
-        extremes there; by shrunken accuracies they need not. Of predictive
-        distributions by default the first by name; or the most "rows", the
-        highest "cost" or "score", the "coverage", "bias" or "width" that is
-        farthest from the best, or the least "skill".
+    sort : str, default "geometric_accuracy"
+        Which groups come first: "geometric_accuracy" the lowest predicted
+        geometric accuracy (as shrunk, with ``shrink``), "cost" the highest cost
+        of miscalibration, "prediction_accuracy" the lowest accuracy, "rows" the
+        most rows, "group" the first by name. With the first three, small groups
+        stand behind all others, because chance makes the extremes there; by
+        shrunken accuracies they need not. Predictive distributions are sorted
+        by name by default; or by the most "rows", the highest "cost" or
+        "score", the "coverage", "bias" or "width" that is farthest from the
+        best, or the least "skill".
     shrink : bool, default False
         Also give geometric accuracies shrunk towards what all groups have in
         common, the more the fewer rows a group has. It takes at least four

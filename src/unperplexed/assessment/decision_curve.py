@@ -172,7 +172,7 @@ def decision_curve(
     thresholds : array_like, optional
         Probabilities in (0, 1) from which on one acts; 0.01, 0.02, ..., 0.99 by
         default.
-    recalibrated : True, array_like, object with ``transform``, or mapping from name to such, optional
+    recalibrated : True, array_like, object with ``transform``, mapping, optional
         Recalibrated probabilities to show as well: True for cross-fitted ones
         (each row's from the other folds), probabilities, or a `Recalibrator`
         that was fitted on other rows.
@@ -212,7 +212,12 @@ def decision_curve(
     Examples
     --------
     >>> from unperplexed import decision_curve
-    >>> curve = decision_curve([0, 0, 1, 0, 1], [0.1, 0.3, 0.4, 0.6, 0.9], thresholds=[0.2, 0.5])
+    >>> y, p = [0, 0, 1, 0, 1] * 100, [0.1, 0.3, 0.4, 0.6, 0.9] * 100
+    >>> curve = decision_curve(y, p, thresholds=[0.2, 0.5])
+    >>> for line in curve.to_text().splitlines()[:2]:
+    ...     print(line)
+    The model is significantly better than acting on all rows and on none at
+    thresholds 0.2.
     >>> curve.models["model"].net_benefit
     array([0.3, 0. ])
     >>> curve.all.net_benefit

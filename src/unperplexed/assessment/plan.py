@@ -56,7 +56,7 @@ def plan(
     power: float = 0.8,
     design_effect: float = 1.0,
 ) -> Plan:
-    """How many rows does a validation need? Fewer suffice for smaller questions.
+    """Find how many rows a validation needs, before you collect them.
 
     Returns a `Plan`: ``rows`` is the number that your most demanding question
     needs, and ``needs`` has the number for each question.
@@ -116,8 +116,9 @@ def plan(
     Examples
     --------
     >>> from unperplexed import plan
-    >>> plan(rate=0.1, bias=0.02).rows
-    1856
+    >>> found = plan(rate=0.1, bias=0.02)
+    >>> print(found.to_text().splitlines()[0])
+    You need 1,856 rows, with about 186 events among them.
     >>> plan(rate=0.1, precision={"oe": 0.2}).needs
     {'O/E, interval of width 0.2': 3469}
     """

@@ -113,7 +113,7 @@ def compare(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+    forecasts : mapping of str to array_like (n,) or (n, C), or a data frame
         Predicted probabilities by the forecaster's name: of the positive class,
         or of each class. A data frame has one column for each forecaster, with
         the probability of the positive class. Or `Quantiles`, `Samples` or
@@ -123,7 +123,7 @@ def compare(
         alone), ``metrics``, ``confidence`` and the reading as in `assess`.
         Beside quantiles, other forms are scored by their quantiles at the same
         levels.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups of rows that are also compared by themselves, such as the lead
         time: ``groups`` of the result.
     ids : array_like of shape (n,), optional
@@ -131,7 +131,7 @@ def compare(
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart may depend on
         one another. Not with ``clusters``.
-    within : array_like of shape (n,), mapping from name to such, or data frame, optional
+    within : array_like (n,), mapping from name to such, or data frame, optional
         Places are counted within each series, such as that of a station, and
         rows of different series are independent.
     reference : str or mapping, optional

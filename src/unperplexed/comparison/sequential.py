@@ -120,7 +120,7 @@ def compare_sequentially(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
+    forecasts : mapping of str to array_like (n,) or (n, C), or a data frame
         Reported probabilities of exactly two forecasters, by name; of a data
         frame its two columns. Rows are in the order in which they came, and
         both forecasts of a row were made before its outcome was known.

@@ -261,10 +261,10 @@ def check(
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C), Tally, Assessment, or DistributionAssessment
+    y_true : array_like (n,) or (n, C), Tally, or result of `assess`
         Outcomes: class labels, one-hot rows, or numbers. The others come
         without ``y_prob``.
-    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
+    y_prob : array_like (n,) or (n, C), or predictive distributions, optional
         Predicted probabilities of the positive class, or of each class; or
         `Quantiles`, `Samples`, ... of a number.
     require : str or sequence of str

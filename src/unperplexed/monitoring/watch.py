@@ -51,11 +51,11 @@ def monitor(
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C); or History, mapping from period to Tally, or Tallies
+    y_true : array_like (n,) or (n, C); or History, mapping of Tally, Tallies
         Outcomes: class labels or one-hot rows. Or all forecasts of successive
         periods, such as days, in chronological order, as `History.of` takes
         them; without ``y_prob``, ``time`` and ``by``.
-    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
+    y_prob : array_like (n,) or (n, C), or predictive distributions, optional
         Predicted probabilities of the positive class, or of each class. Or
         `Quantiles`, `Samples`, `Distribution` or `PIT` of a number: periods are
         the units then, unless ``clusters`` is "none"; ``issued`` and
@@ -64,7 +64,7 @@ def monitor(
     time : array_like of shape (n,), optional
         The period of each row, such as its date: dates, numbers or texts that
         sort in time.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups that are also watched by themselves, such as the station.
     require : str or sequence of str, optional
         Limits to be kept over time, such as "log_loss < 0.4": log_loss and

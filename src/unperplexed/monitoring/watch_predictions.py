@@ -52,14 +52,14 @@ def drift(
 
     Parameters
     ----------
-    y_prob : array_like of shape (n,) or (n, C); or History, or mapping from period to Predictions or Tally
+    y_prob : array_like (n,) or (n, C); or History, mapping of Predictions or Tally
         Predicted probabilities of the positive class, or of each class. Or all
         predictions of successive periods, such as days, in chronological order,
         alone; outcomes are not used.
     time : array_like of shape (n,), optional
         The period of each row, such as its date: dates, numbers or texts that
         sort in time.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups that are also watched by themselves, such as the station.
     restart : str, optional
         Name of the period at which to begin, such as the first after an
@@ -104,7 +104,10 @@ def drift(
     >>> from unperplexed import drift
     >>> rng = np.random.default_rng(0)
     >>> day = np.repeat(np.arange(1, 51), 500)
-    >>> found = drift(1 / (1 + np.exp(-rng.normal(0.5 * (day > 40), 2))), time=day)
+    >>> s = rng.normal(0.5 * (day > 40), 2)
+    >>> found = drift(1 / (1 + np.exp(-s)), time=day)
+    >>> print(found.to_text().splitlines()[0])
+    The predictions changed: most probably in 41.
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
     ('44', '41', 'mean')
     """

@@ -82,7 +82,7 @@ def skill(
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels or one-hot rows.
-    forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
+    forecasts : array_like (n,) or (n, C), mapping of such, or data frame
         Predicted probabilities of one forecaster, or by the forecaster's name,
         as in `compare`. Or `Quantiles`, `Samples` or `Distribution` of a
         number: then the skill is of the CRPS (WIS of quantiles), or the first
@@ -91,19 +91,19 @@ def skill(
         ``{"persistence": stations}``, the last outcome of each series up to
         ``issued``, or other forecasts of the same rows; ``confidence`` and the
         reading of `assess` are the other options.
-    reference : "base-rate", str, mapping or array_like of shape (n,) or (n, C), default "base-rate"
+    reference : "base-rate", str, mapping or array_like, default "base-rate"
         A constant forecast of the observed frequencies in all rows, the name of
         one of the forecasters, probabilities for the same rows, or
         ``{"climatology": months}``: the observed frequencies among the rows
         with the same values (an array_like of shape (n,), a mapping from name
         to such, or a data frame).
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups whose skill is also given, such as the lead time. The reference
         is the same as for all rows.
     lag : int, optional
         Rows are in order, and those up to ``lag`` places apart, within each
         group of ``by``, may depend on one another.
-    within : array_like of shape (n,), mapping from name to such, or data frame, optional
+    within : array_like (n,), mapping from name to such, or data frame, optional
         Places are counted within each series, such as that of a station, and
         rows of different series are independent.
     metrics : sequence of str, default ()

@@ -377,8 +377,8 @@ def pool(
     Pool
         ``weights``, ``order``, ``power``, ``probabilities`` (cross-fitted),
         ``held_out`` (log loss of the pool and of each forecaster);
-        ``transform`` for new forecasts, ``save``. For predictive distributions, a
-        `DistributionPool` with ``forecast``, ``weights`` and ``transform``.
+        ``transform`` for new forecasts, ``save``. For predictive distributions,
+        a `DistributionPool` with ``forecast``, ``weights`` and ``transform``.
 
     Raises
     ------
@@ -406,15 +406,15 @@ def pool(
     >>> import numpy as np
     >>> from unperplexed import pool
     >>> rng = np.random.default_rng(0)
-    >>> evidence = rng.normal(0, 1.5, (2, 4000))
+    >>> evidence = rng.normal(0, 1.5, (2, 4000))  # each is calibrated by itself
     >>> y = rng.random(4000) < 0.5
-    >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence * 1  # each forecaster is calibrated by itself
+    >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence
     >>> a, b = 1 / (1 + np.exp(-log_odds))
     >>> found = pool(y, {"a": a, "b": b}, method="logarithmic")
+    >>> print(found.to_text().splitlines()[0])
+    The pool is better than its best forecaster, 'b'.
     >>> round(found.power, 1)
     2.0
-    >>> found.held_out.significant
-    True
     >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """

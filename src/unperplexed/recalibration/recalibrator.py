@@ -145,18 +145,18 @@ class Recalibrator(Fitted[State]):
     >>> rain = rng.random(3000) < 1 / (1 + np.exp(-truth))
     >>> overconfident = 1 / (1 + np.exp(-2 * truth))
     >>> recalibrator = Recalibrator("temperature").fit(rain, overconfident)
-    >>> {name: round(value, 1) for name, value in recalibrator.parameters_.items()}
-    {'temperature': 2.0}
+    >>> print(recalibrator.to_text().splitlines()[0])
+    Recalibrate with temperature 2.03.
     >>> recalibrator.transform([0.1, 0.9]).round(2)
     array([0.25, 0.75])
 
     Quantiles that are too narrow, mended:
 
-    >>> import unperplexed as up
-    >>> level = rng.normal(20, 4, 2000)
-    >>> narrow = up.Quantiles([0.1, 0.5, 0.9], level[:, None] + [-0.64, 0, 0.64])
+    >>> from unperplexed import Quantiles
+    >>> level, levels = rng.normal(20, 4, 2000), [0.1, 0.5, 0.9]
+    >>> narrow = Quantiles(levels, level[:, None] + [-0.64, 0, 0.64])
     >>> mend = Recalibrator().fit(level + rng.normal(size=2000), narrow)
-    >>> mend.transform(up.Quantiles([0.1, 0.5, 0.9], [[4.36, 5, 5.64]])).values.round(0)
+    >>> mend.transform(Quantiles(levels, [[4.36, 5, 5.64]])).values.round(0)
     array([[4., 5., 6.]])
     """
 
