@@ -180,16 +180,20 @@ class Recalibrator(Fitted[State]):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C), or Tally
-            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside; it keeps
-            probabilities, of which logits beyond ±36 are 0 or 1.
+            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes,
+            with nothing beside; it keeps probabilities, of which logits beyond
+            ±36 are 0 or 1.
         y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
-            Predicted probabilities: of the positive class, or of each class. Or predictive distributions of a number,
-            of which ``y_true`` holds the outcomes; ``method`` is "auto" then.
+            Predicted probabilities: of the positive class, or of each class. Or
+            predictive distributions of a number, of which ``y_true`` holds the
+            outcomes; ``method`` is "auto" then.
         **reading
-            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, and ``clusters``, the
-            clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
-            `assess`; None declines. ``censored``, ``issued`` and ``target_date`` are for predictive distributions.
+            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+            ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, and
+            ``clusters``, the clusters of rows that may depend on one another.
+            By default they are looked for, also in ``columns``, as in `assess`;
+            None declines. ``censored``, ``issued`` and ``target_date`` are for
+            predictive distributions.
 
         Returns
         -------
@@ -199,7 +203,8 @@ class Recalibrator(Fitted[State]):
         Raises
         ------
         InputError
-            As `assess`; for a tally that does not hold what a fit needs; for an unknown method.
+            As `assess`; for a tally that does not hold what a fit needs; for an
+            unknown method.
         """
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
@@ -263,24 +268,29 @@ class Recalibrator(Fitted[State]):
     def for_prevalence(self, prevalence: float) -> Recalibrator:
         """Correct the map for another frequency of the positive class (prior shift, label shift); return itself.
 
-        The calibrated odds are multiplied by the odds of the new frequency over those of the observed one (Saerens,
-        Latinne and Decaestecker 2002). This assumes that the rows of each class are as in the fit, and only their
-        shares differ. Test it on rows of the new population with outcomes: ``assess(y, map.transform(p))``.
+        The calibrated odds are multiplied by the odds of the new frequency over
+        those of the observed one (Saerens, Latinne and Decaestecker 2002). This
+        assumes that the rows of each class are as in the fit, and only their
+        shares differ. Test it on rows of the new population with outcomes:
+        ``assess(y, map.transform(p))``.
 
         Parameters
         ----------
         prevalence : float
-            Frequency of the positive class where the map is to be used, in (0, 1).
+            Frequency of the positive class where the map is to be used, in (0,
+            1).
 
         Returns
         -------
         Recalibrator
-            Itself. What `transform` returns is for the new frequency; the gain and the weights are those of the fit.
+            Itself. What `transform` returns is for the new frequency; the gain
+            and the weights are those of the fit.
 
         Raises
         ------
         InputError
-            For more than two classes, for a fit to one outcome, and for a frequency that is not between 0 and 1.
+            For more than two classes, for a fit to one outcome, and for a
+            frequency that is not between 0 and 1.
 
         Examples
         --------
@@ -345,23 +355,27 @@ class Recalibrator(Fitted[State]):
         Parameters
         ----------
         y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
-            Predicted probabilities: of the positive class, or of each class in the order of ``labels_``. Or predictive
-            distributions, as in the fit.
+            Predicted probabilities: of the positive class, or of each class in
+            the order of ``labels_``. Or predictive distributions, as in the
+            fit.
         scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
             What ``y_prob`` holds.
 
         Returns
         -------
         array of shape (n,) or (n, C), or predictive distributions
-            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1). They are tied only where
-            predictions were, but for curves, which are level in places, and for what double precision cannot tell
-            from 0 or 1. Predictive distributions in the form in which they came.
+            Calibrated probabilities, in the shape of ``y_prob``, also where
+            this is (n, 1). They are tied only where predictions were, but for
+            curves, which are level in places, and for what double precision
+            cannot tell from 0 or 1. Predictive distributions in the form in
+            which they came.
 
         Raises
         ------
         InputError
-            As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
-            other classes, or after these in another order; before a fit.
+            As `Forecasts`; for another number of classes than in the fit; for
+            columns of a frame that are named after other classes, or after
+            these in another order; before a fit.
         """
         if is_predictive(y_prob):
             if self.distributions is None:
@@ -399,24 +413,29 @@ class Recalibrator(Fitted[State]):
     def to_torch(self, form: Form = "probabilities", *, output: Output = "probabilities") -> RecalibrationModule:
         """Give a PyTorch module that returns calibrated probabilities, or their logits with ``output="logits"``.
 
-        A network that ends in logits takes ``to_torch("logits")``, and if a softmax or a loss follows,
-        ``to_torch("logits", output="logits")``. The default takes probabilities; for values outside 0 to 1, such as
-        logits, it returns NaN without an error, since a module that is exported cannot check values.
+        A network that ends in logits takes ``to_torch("logits")``, and if a
+        softmax or a loss follows, ``to_torch("logits", output="logits")``. The
+        default takes probabilities; for values outside 0 to 1, such as logits,
+        it returns NaN without an error, since a module that is exported cannot
+        check values.
 
         Parameters
         ----------
         form : {"probabilities", "log_probabilities", "logits"}, default "probabilities"
             What the module takes.
         output : {"probabilities", "logits"}, default "probabilities"
-            What it returns, whatever it takes. Logits are the logarithms of the calibrated probabilities, whose softmax
-            they are; of one value for the positive class their log-odds, whose sigmoid it is.
+            What it returns, whatever it takes. Logits are the logarithms of the
+            calibrated probabilities, whose softmax they are; of one value for
+            the positive class their log-odds, whose sigmoid it is.
 
         Returns
         -------
         torch.nn.Module
-            From a tensor of shape (n, C), or (n,) with one value for the positive class, to a tensor of that shape:
-            what `transform` returns, computed in float64. Its buffers are part of ``state_dict`` and are not trained.
-            It also works in ``torch.jit.script``, ``torch.export``, ONNX, and a network in half precision.
+            From a tensor of shape (n, C), or (n,) with one value for the
+            positive class, to a tensor of that shape: what `transform` returns,
+            computed in float64. Its buffers are part of ``state_dict`` and are
+            not trained. It also works in ``torch.jit.script``,
+            ``torch.export``, ONNX, and a network in half precision.
 
         Raises
         ------
@@ -540,7 +559,8 @@ class GroupRecalibrator(Fitted[Saved]):
         by : array_like of shape (n,), mapping from name to such, or data frame
             Which group each row is in, as in `assess_by`.
         **reading
-            How rows are read, as in `Recalibrator.fit`; ``clusters`` names clusters of dependent rows.
+            How rows are read, as in `Recalibrator.fit`; ``clusters`` names
+            clusters of dependent rows.
 
         Returns
         -------
@@ -581,7 +601,8 @@ class GroupRecalibrator(Fitted[Saved]):
         y_prob, scale
             As in `Recalibrator.transform`.
         by : array_like of shape (n,), mapping from name to such, or data frame
-            The group of each row, by the columns of the fit. Groups that the fit did not see have the one map.
+            The group of each row, by the columns of the fit. Groups that the
+            fit did not see have the one map.
 
         Returns
         -------
