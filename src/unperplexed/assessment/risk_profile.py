@@ -406,7 +406,7 @@ def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **read
 def floor_sensitivity(
     y_true: Any, y_prob: Any, *, floors: Sequence[float] = SENSITIVITY_FLOORS, **reading: Unpack[WeightedReading]
 ) -> dict[float, Averages]:
-    """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
+    """The three averages at several floors, to see how much the floor decides ([CM] Table 2).
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class Block:
 
 
 class Forecasts:
-    """Predicted probabilities with outcomes: the only way in, for arrays, lists and data frames.
+    """Predicted probabilities with their outcomes, from arrays, lists or data frames.
 
     Shapes, labels and weights are checked on construction. The probabilities,
     and whether each row has a label, are checked as they are read, a block at a
