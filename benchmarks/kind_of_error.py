@@ -138,7 +138,7 @@ def results(runs: dict[int, int]) -> pl.DataFrame:
 
 
 def table(found: pl.DataFrame, errors: Iterable[str]) -> str:
-    """One of the tables of docs/evidence/verdict-studies.md."""
+    """One of the tables, of which docs/evidence/studies/kind-of-error.csv is the first."""
     sizes = sorted(found["n"].unique())
     lines = [f"| error | most frequent findings at N = 5,000 |{''.join(f' N = {n:,} |' for n in sizes)}"]
     lines.append(f"|---|---|{'---|' * len(sizes)}")

@@ -86,9 +86,22 @@ class Page:
         return " ".join(words.split()) in " ".join(self.text.split())
 
     @cached_property
+    def untabbed(self) -> str:
+        """The text without the lines that begin and end tabs: what these hold is read as the rest of the page is."""
+        lines: list[str] = []
+        tabs: list[bool] = []
+        for line in self.text.splitlines(keepends=True):
+            begins, ends = re.match(r":::+\{(tab-)?", line), re.fullmatch(r":::+\s*", line)
+            if begins:
+                tabs.append(bool(begins[1]))
+            if not (tabs[-1] if begins else ends and tabs and tabs.pop()):
+                lines.append(line)
+        return "".join(lines)
+
+    @cached_property
     def statements(self) -> dict[str, str]:
         """Sentences, and headings of tables with all of their text, that have measurements."""
-        prose = _NO_PROSE.sub("\n", _BLOCK.sub("\n", self.text))
+        prose = _NO_PROSE.sub("\n", _BLOCK.sub("\n", self.untabbed))
         found: dict[str, str] = {}
         for table in re.findall(r"^:file: (\S+)$", self.text, re.MULTILINE):
             found[table] = " ".join((self.folder / table).read_text("utf-8").replace(",", " | ").split())
@@ -105,7 +118,7 @@ class Page:
         """Lines of outputs, and lines of code, that which is not shown included."""
         shown: list[str] = []
         code = re.findall(r"^% .*$", self.text, re.MULTILINE)
-        for block in _BLOCK.finditer(self.text):
+        for block in _BLOCK.finditer(self.untabbed):
             for line in block["text"].splitlines():
                 typed = block["kind"] == "sh" or line.startswith((">>> ", "... "))
                 if block["kind"] in ("text", "python", "sh"):

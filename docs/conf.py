@@ -30,10 +30,13 @@ extensions = [
     "sphinx_design",
     "sphinx_reredirects",
     "mathml",
+    "inline",
+    "landing",
+    "frame",
 ]
 html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs of a session
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
@@ -50,11 +53,20 @@ suppress_warnings = ["autodoc"] if autodoc_mock_imports else []
 default_role = "py:obj"
 python_maximum_signature_line_length = 88
 
+toc_object_entries = False  # a page's contents are its sections; its functions are in its tables
+
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 redirects = moved.redirects()
 html_title = f"unperplexed {release}"
+templates_path = ["_templates"]
+html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#0a5ea8", "color-brand-content": "#0a5ea8"},
+    "dark_css_variables": {"color-brand-primary": "#6fb4f0", "color-brand-content": "#6fb4f0"},
+}
 
 
 def setup(app):

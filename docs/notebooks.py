@@ -12,6 +12,8 @@ DOCS = Path(__file__).resolve().parent
 FOLDER = "learn"
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<code>.*?)^```\n", re.DOTALL | re.MULTILINE)
 _HIDDEN = re.compile(r"^%[^\n]*\n", re.MULTILINE)
+_INDEX = re.compile(r"^```\{index\}.*?^```\n", re.DOTALL | re.MULTILINE)
+_TAB = re.compile(r"^:{3,}\{tab-item\} ([^\n]+)\n(?::sync:[^\n]*\n)?|^:{3,}[^\n]*\n", re.MULTILINE)
 
 
 def tutorials() -> list[Path]:
@@ -20,7 +22,11 @@ def tutorials() -> list[Path]:
 
 
 def notebook(text: str) -> dict[str, Any]:
-    """Give a page as a notebook: shell commands begin with an exclamation mark, outputs are left out."""
+    """Give a page as a notebook: shell commands begin with an exclamation mark, outputs are left out.
+
+    Index entries go, and of tabs only the names stay.
+    """
+    text = _TAB.sub(lambda tab: f"\n**{tab[1]}**\n" if tab[1] else "", _INDEX.sub("", text))
     cells, at = [], 0
     for found in _BLOCK.finditer(text):
         cells.append(_cell("markdown", text[at : found.start()]))

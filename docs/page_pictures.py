@@ -33,22 +33,20 @@ PICTURES = {
     "diagnosis": "two_by_two({name: sigmoid(s) for name, s in models.items()}, rain == 'rain', assess)",
     "elections": "result.plot(kind='reliability', name='election forecasts')",
     "weather": (
-        "third.plot(others.plot(kind='reliability', name='other months'), kind='reliability', name='July to September')"
+        "(lambda a, b: a.plot(b.plot(kind='reliability', name='other months'), kind='reliability', name='July to "
+        "September'))(*(assess(part['rain'], part['p_rain'], scale='percent', clusters=part['date']) for part in "
+        "[table.filter((pl.col('date').dt.quarter() == 3) == third) for third in (True, False)]))"
     ),
     "medicine": "result.plot(kind='reliability', name='boosted trees')",
     "recalibrate": (
-        "assess(past['fraud'], recalibrator.transform(past['p_fraud']), resamples=0)"
-        ".plot(assessment.plot(name='before'), name='after')"
+        "assess(past['fraud'], recalibrator.transform(past['score']), resamples=0)"
+        ".plot(before.plot(name='before'), name='after')"
     ),
     "sequential": "result.plot()",
     "profile": "rain.profile.plot(measured=rain.measured_profile)",
     "pools": "rivals.plot()",
-    "deep-learning": (
-        "after.plot(before.plot(kind='reliability', name='before'), kind='reliability', name='with a temperature')"
-    ),
     "credit": "ax",
     "language-models": "loss_by_position(texts)",
-    "language-model-confidences": "assess(answers['grade'], answers['confidence'], pos_label='Correct').plot()",
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",

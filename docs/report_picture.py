@@ -1,4 +1,4 @@
-"""Take the picture of a report for its page: ``python docs/report_picture.py``, with Chromium, selenium and Pillow."""
+"""Take pictures of a report, light and dark: ``python docs/report_picture.py``, with Chromium, selenium and Pillow."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def report() -> str:
     return assess(data["progressed"], data["boosted"], pos_label="yes").to_html(name="diabetes.csv")
 
 
-def picture(page: Path) -> Image.Image:
-    """Open a page, and give what is above the fold."""
+def picture(page: Path, theme: str) -> Image.Image:
+    """Open a page in a theme, and give what is above the fold."""
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
     for option in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars", "disable-dev-shm-usage"):
@@ -33,6 +33,8 @@ def picture(page: Path) -> Image.Image:
     try:
         size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wish = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
         driver.get(page.as_uri())
         taken = driver.execute_cdp_cmd("Page.captureScreenshot", {})["data"]
     finally:
@@ -44,5 +46,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         path.write_text(report(), "utf-8")
-        shown = picture(path).quantize(COLOURS, dither=Image.Dither.NONE)
-        shown.save(DOCS / "pictures" / "pages" / "report.png", optimize=True)
+        for theme, name in (("light", "report"), ("dark", "report-dark")):
+            shown = picture(path, theme).quantize(COLOURS, dither=Image.Dither.NONE)
+            shown.save(DOCS / "pictures" / "pages" / f"{name}.png", optimize=True)

@@ -21,6 +21,7 @@ from .exhibits import Exhibit, Line, Made, Report
 from .page import published
 
 TITLE = "[CM] Classifier metrics at scale"
+SOURCE = "The paper applies the three averages to classifiers of many classes."
 
 Classified = tuple[NDArray[np.integer], NDArray[np.floating]]
 """What happened, and reported probabilities."""
@@ -110,23 +111,24 @@ def metrics(_: Report) -> Made:
 
 _METRICS_REMARKS = [
     (
-        "The predictions of the paper's own networks are not public. These are four other networks; the "
-        "next section has the printed values."
+        "The predictions of the paper's own networks are not public. These are four other convolutional "
+        "networks, tested on the 10,000 images of CIFAR-10 or CIFAR-100. The last column names the "
+        "repository on GitHub that publishes their predictions. The next section has the printed values."
     ),
     (
-        "The paper's finding holds for these networks: reported and measured geometric accuracies differ "
-        "by at most .006, and all four slopes are below 1 (overconfidence)."
+        "The paper's finding holds for these networks too. Predicted and measured geometric accuracies "
+        "differ by at most .006, and all four slopes are below 1, which means overconfidence."
     ),
     (
-        "The last row of each network compares the slope by the paper's bins with the slope by the "
-        "package's default estimator, which has no bins. The lowest bins are wide: they mix correct-class"
-        " probabilities far above their mean with thousands of probabilities near 0, and so understate "
-        "the overconfidence of all networks but LeNet-5."
+        "The last row of each network compares two slopes, one by the paper's bins and one by the "
+        "package's default estimator, which has no bins. The lowest bins are wide. So they mix "
+        "correct-class probabilities far above their mean with thousands of probabilities near 0, and "
+        "understate the overconfidence of all networks but LeNet-5."
     ),
     (
         "The paper states neither the number of bins, nor how many equal values make a singularity, nor "
-        f"the outer bins. We use {BINS} bins. One is the range from 0 to the floor of {FLOOR}; a value "
-        "with more than a bin's share of the rows has its own."
+        f"the outer bins. We use {BINS} bins. One of them is the range from 0 to the floor of {FLOOR}, and "
+        "a value with more than a bin's share of the rows has a bin of its own."
     ),
 ]
 
@@ -182,17 +184,17 @@ def print_alone(_: Report) -> Made:
     lines.append(Line(what, "0.000", least, BOUND, digits=5, again=True))
     remarks = [
         (
-            "The paper's statement on the slopes agrees with its numbers. It finds little difference between "
-            "reported and measured means, but prints geometric accuracies of .063 and .185, and .148 and "
-            ".304, on ImageNet."
+            "The paper's statement on the slopes agrees with its numbers. It also finds little difference "
+            "between reported and measured means, but prints geometric accuracies of .063 and .185, and of "
+            ".148 and .304, on ImageNet."
         ),
         (
-            "The reported means of both networks on ImageNet contradict one another: no probabilities between"
-            " the floor and 1 have all three. The reported geometric accuracies, .063 and .148, are the "
-            "likelier misprints: given the others they must lie in .129 to .253 and .229 to .386, where the "
-            "measured values lie."
+            "The reported means of both networks on ImageNet contradict one another, because no probabilities "
+            "between the floor and 1 have all three. The reported geometric accuracies, .063 and .148, are "
+            "the likelier misprints. Given the other means they must lie in .129 to .253 and .229 to .386, "
+            "and the measured values do lie there."
         ),
-        "The slopes use only robustness and decisiveness, so they are not affected.",
+        "The slopes use only robustness and decisiveness, so this does not affect them.",
     ]
     return Made(lines, None, remarks)
 
@@ -255,10 +257,9 @@ EXHIBITS = [
         "cm-figure-1",
         "Figure 1 and Table 1: reported and measured accuracy",
         (
-            "Each bar is the observed frequency of a class in a bin of predicted probability; bins have equal"
-            " numbers of correct-class probabilities. Red dots are the three means, and the magenta line "
-            "shows their slope. The networks are convolutional, tested on the 10,000 images of CIFAR-10 or "
-            "CIFAR-100. The last column names the repository on GitHub that publishes their predictions."
+            "Bars show the observed frequency of a class in bins of predicted probability, each with equally "
+            "many correct-class probabilities. Red dots are the three means, and the magenta line shows their "
+            "slope."
         ),
         metrics,
     ),
@@ -271,7 +272,7 @@ EXHIBITS = [
     Exhibit(
         "cm-table-2",
         "Table 2: the effect of the floor",
-        "The three reported means of the same four networks at five floors.",
+        "The three predicted means of the same four networks at five floors.",
         floors,
     ),
 ]

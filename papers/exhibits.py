@@ -93,3 +93,5 @@ class Exhibit:
     make: Callable[[Report], Made]
     steps: int = 0
     """How often it reports, if what it takes has not been done for another."""
+    why: str = ""
+    """Why some of its numbers are not as printed."""

@@ -20,6 +20,10 @@ from .drawing import BROWN, DIAGONAL, GREEN, GREY, ORANGE, ORDER_MARKS, panels, 
 from .exhibits import EXACT, FORMULA, Exhibit, Line, Made, Report
 
 TITLE = "[N17] Assessing probabilistic inference"
+SOURCE = (
+    'K. P. Nelson, "Assessing Probabilistic Inference by Comparing the Generalized Mean of the Model and Source '
+    'Probabilities", *Entropy* 19 (2017), 286.'
+)
 
 GREEN_CLASS = ClassParameters(mean=0, variance=1, coupling=0.5)
 ORANGE_CLASS = ClassParameters(mean=2, variance=1, coupling=0.5)
@@ -94,8 +98,10 @@ def setting(model: TwoClassModel, _: Report) -> Made:
         lines,
         figure,
         [
-            "The paper draws the curves over the share of class A. Here each axis is the share of a class that is"
-            " classified correctly."
+            (
+                "The paper draws the curves over the share of class A. Here each axis is the share of one class "
+                "that is classified correctly."
+            )
         ],
     )
 
@@ -175,11 +181,12 @@ def perfect(_: Report) -> Made:
     ]
     remarks = [
         (
-            "The printed −2/3 mean, .52, is not reproduced. The integral is .5418 in every view, at every "
-            "limit up to .05, and .5423 within the finite range of Figure 7."
+            "The printed −2/3 mean, .52, is not reproduced. The integral is .5418 in every view and at every "
+            "limit up to .05, and it is .5423 within the finite range of Figure 7."
         ),
-        "The caption refers to Fig. 1 for the model; the model is that of Fig. 2.",
-        "Reported probabilities are limited to [0.01, 0.99], the precision that section 7 states.",
+        "The caption refers to Fig. 1 for the model, but the model is the one of Fig. 2.",
+        "Open marks are the means of one class, filled marks the means of all.",
+        "Predicted probabilities are limited to [0.01, 0.99], because section 7 states this precision.",
     ]
     return Made(lines, figure, remarks)
 
@@ -255,17 +262,18 @@ def divergence(_: Report) -> Made:
         )
     remarks = [
         (
-            "A finite range of the feature reproduces all three printed values. With the limit of .01, the "
-            "integral over x from −8 to 10 gives .5551, .6159 and .9013. Every half-width from 8.25 to 9 "
-            "rounds to the printed .56, .62 and .90. The paper names no range."
+            "A finite range of the feature reproduces all three printed values, but the paper names no range. "
+            "With the limit of .01, the integral over x from −8 to 10 gives .5551, .6159 and .9013, and every "
+            "half-width from 8.25 to 9 rounds to the printed .56, .62 and .90."
         ),
         (
-            "Section 5 describes errors in the model of one class, so we take the orange class as normal. "
-            "With both classes normal the rounded values are the same."
+            "Section 5 describes errors in the model of one class, so the orange class is normal here. If "
+            "both classes are normal, the rounded values are the same."
         ),
         (
-            'Section 7 calls the divergence probability "always less than one". That holds for exact source '
-            "and measured probabilities. Estimated in bins it can exceed 1, as in [CM] Table 1."
+            'Section 7 calls the divergence probability "always less than one". This is true for exact source '
+            "and calibrated probabilities. But if they are estimated in bins, the ratio can exceed 1, as in "
+            "[CM] Table 1."
         ),
     ]
     return Made(lines, figure, remarks)
@@ -311,13 +319,13 @@ def ten(report: Report) -> Made:
         (
             'The text says that "25 samples are used to estimate of the two means and single variance". With '
             "25 samples of each class and a covariance of each, as in the picture, the geometric mean is "
-            "largest at four dimensions. With 25 in all and one covariance, the last rows of the table, it is"
-            " largest at six, as printed, and within three standard errors of the printed .63 and .69."
+            "largest at four dimensions. But with 25 in all and one covariance (the last rows of the table) "
+            "it is largest at six, as printed, and within three standard errors of the printed .63 and .69."
         ),
-        "A model of variances without correlations does not overfit.",
+        "A model with variances but without correlations does not overfit.",
         (
-            "c: caption and text have κ = 0.095. Compact support requires −0.095; with +0.095 no probability "
-            "is 0, and the geometric mean is far from 0."
+            "For c, caption and text have κ = 0.095. But compact support requires −0.095, because with +0.095 "
+            "no probability is 0, and the geometric mean is far from 0."
         ),
     ]
     return Made(lines, figure, remarks)
@@ -370,17 +378,17 @@ def equations(_: Report) -> Made:
             lines.append(Line(what, "", means, f"simulation, {SAMPLE:,} rows"))
     remarks = [
         (
-            "Theorem 1 and eq. 10 are evaluated at p = (.95, .9, .2). The paper says of eq. 10 that it gives "
-            "no meaningful bound: the upper one exceeds 1."
+            "Theorem 1 and eq. 10 are evaluated at p = (.95, .9, .2). The paper writes that eq. 10 gives no "
+            "meaningful bound, and indeed the upper one exceeds 1."
         ),
         (
             'Eq. 17 is the contribution of bin k to the accuracy, "weighting the model average by the source '
-            'average": (N*_k/N_k) ln Q_k on a logarithmic scale. Q_k is the geometric mean of the '
-            "correct-class probabilities in the bin, N*_k their number and N_k the number of all "
-            "probabilities in it. For bins of equal data (step 2) this is proportional to the package's "
-            "(N*_k/N) ln Q_k, which sums to the log geometric accuracy for any bins."
+            'average". On a logarithmic scale this is `(N*_k/N_k) ln Q_k`. Here `Q_k` is the geometric mean '
+            "of the correct-class probabilities in the bin, `N*_k` is their number, and `N_k` is the number "
+            "of all probabilities in it. For bins of equal data (step 2) it is proportional to the package's "
+            "`(N*_k/N) ln Q_k`, which sums to the log geometric accuracy for any bins."
         ),
-        'The paper draws the reported probability on y, as `plot(axes="nelson")` does.',
+        'The paper draws the predicted probability on y, as `plot(axes="nelson")` does.',
     ]
     return Made(lines, None, remarks)
 
@@ -395,10 +403,10 @@ _OTHER_CASES = {
     ),
 }
 _BUBBLES = (
-    f"Bubbles are bins of a simulated sample of {SAMPLE:,} rows (seed {SEED}), {BINS} a class with "
-    "equal numbers of correct-class probabilities; their area is the number of events. Open marks are"
-    " the means of a class, filled marks the exact means of all. Reported probabilities are limited "
-    "to [0.01, 0.99]."
+    f"Bubbles are bins of a simulated sample of {SAMPLE:,} rows (seed {SEED}), {BINS} for each class, "
+    "with equal numbers of correct-class probabilities. Their area is the number of events. Open "
+    "marks are the means of a class, and filled marks are the exact means of all rows. Predicted "
+    "probabilities are limited to [0.01, 0.99]."
 )
 
 EXHIBITS = [
@@ -406,53 +414,51 @@ EXHIBITS = [
         "n17-figure-1",
         "Figure 1: ten dimensions, three tails",
         (
-            "Two Gaussians in up to ten dimensions are learned from 25 samples of each by models with normal,"
-            " heavy and compact tails. Bars are the share of correct classifications, squares the geometric "
-            "mean of the correct-class probabilities. The lines reach from the −2/3 mean to the arithmetic "
-            "mean."
+            "Models with normal, heavy and compact tails learn two Gaussians from 25 samples of each. Bars "
+            "show the prediction accuracy, squares the geometric accuracy, and lines reach from robustness to "
+            "decisiveness."
         ),
         ten,
         ten_dimensions.STEPS,
+        why="The paper may mean 25 samples in all, not 25 of each class: then the best six dimensions are as printed.",
     ),
     Exhibit(
         "n17-figure-2",
         "Figure 2: two classes, and a model that is right",
         (
-            "Parameters of the orange class, likelihoods, posteriors and ROC curves. Wide lines are the "
-            "source and dashed lines the model, which coincide here."
+            "The orange class with its likelihoods, posteriors and ROC curves. Wide lines are the source, "
+            "that is, the truth. Dashed lines are the model, which coincides with it here."
         ),
         partial(setting, believed()),
     ),
     Exhibit(
         "n17-figure-3",
         "Figure 3: model against source probability of the model that is right",
-        (
-            f"Bubbles are bins of a simulated sample of {SAMPLE:,} rows, open marks the means of a class, "
-            "filled marks the means of all. They lie on the diagonal."
-        ),
+        (f"Because the model is right, the means lie on the diagonal. Bubbles are bins of {SAMPLE:,} simulated rows."),
         perfect,
+        why="The printed −2/3 mean, .52, is not the integral, .5418.",
     ),
     Exhibit(
         "n17-figure-4",
         "Figure 4: the mean of the orange class at 1, not 2",
         (
-            "The setting of Fig. 2 with a model that puts the classes too close. Its posteriors are nearer to"
-            " 1/2, and its predicted ROC curve is below the actual one."
+            "The model puts the classes of Fig. 2 too close together. So its posteriors are nearer to 1/2, "
+            "and its predicted ROC curve lies below the actual one."
         ),
         partial(setting, believed(mean=1)),
     ),
     Exhibit(
         "n17-figure-5",
         "Figure 5: a mean that is too near, and one too far",
-        f"The bubbles of the two classes separate, and the means turn off the diagonal. {_BUBBLES}",
+        ("If a mean is wrong, the bubbles of the two classes separate, and the means turn off the diagonal."),
         partial(errors, _MEAN_CASES, ("below 45°", "above 45°"), [], {}),
     ),
     Exhibit(
         "n17-figure-6",
         "Figure 6: wrong variances and tails",
         (
-            "The picture of Fig. 5 for variances that are too small and too large, and for tails that are too"
-            " light and too heavy."
+            "The same picture for variances that are too small and too large, and for tails that are too "
+            "light and too heavy."
         ),
         partial(
             errors,
@@ -460,19 +466,19 @@ EXHIBITS = [
             ("above 45°", "below 45°", "above 45°", ""),
             [
                 (
-                    "b: the caption calls a variance of 2 over-confident and prints an orientation below 45°, which "
-                    "is that of under-confidence. Ours is below 45°."
+                    "For b, the caption calls a variance of 2 over-confident but prints an orientation below 45°, "
+                    "which means under-confidence. Ours is below 45°."
                 ),
                 (
-                    "d: the paper does not say how heavy the tail is. If only the orange class has it, the "
+                    "For d, the paper does not state how heavy the tail is. If only the orange class has it, the "
                     f"orientation is {believed(coupling=0.8).averages().orientation:.1f}° with coupling 0.8, "
                     f"{believed(coupling=1).averages().orientation:.1f}° with 1 and "
                     f"{believed(coupling=2).averages().orientation:.1f}° with 2. Here both classes have coupling 1, "
-                    "which shows the error better."
+                    "because this shows the error better."
                 ),
                 (
-                    "Section 5 names a fourth error, the amplitude, and shows no picture. In the last rows the "
-                    "likelihood of the orange class is doubled: over-confident."
+                    "Section 5 names a fourth error, the amplitude, but shows no picture of it. In the last rows the "
+                    "likelihood of the orange class is doubled, which makes the model over-confident."
                 ),
             ],
             {"amplitude 1 → 2": believed(amplitude=2)},
@@ -482,15 +488,15 @@ EXHIBITS = [
         "n17-figure-7",
         "Figure 7: the divergence probability",
         (
-            "The ratio of model to source probability. It is read where the line from the origin through the "
-            "geometric means reaches 1; dotted lines project the two means on the axes."
+            "The ratio of model to source probability. You read it where the line from the origin through the "
+            "geometric means reaches one. Dotted lines project both means onto the axes."
         ),
         divergence,
     ),
     Exhibit(
         "n17-equations",
         "Equations of sections 2 to 4",
-        "What the equations give, and where a reading has to be chosen.",
+        "What the equations give, if a reading has to be chosen.",
         equations,
     ),
 ]

@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,25 +20,29 @@ from .exhibits import Exhibit, Line, Made
 
 INTRODUCTION = """# The papers, figure by figure
 
-Four sources describe the system that `unperplexed` implements. This page repeats each of their figures and tables with
-the package's public names. In a checkout, after `pip install '.[sklearn]'`, `python -m papers` makes the page, its
-pictures, its tables (`exhibits/*.csv`) and all figures as JSON (`papers.json`), the same to the last digit each time.
-The predictions of the networks of [CM] Figure 1 and Table 2 are not in the repository: `UNPERPLEXED_DATA` names the
-folder that has them, and without it these two stay as they are.
+*Also called: replication, reproduction study, errata.*
 
-The table counts the numbers that a paper prints. A number is *reproduced* if ours rounds to it or, for a formula, if
-the two sides agree to six digits. The sections say why the others differ, and what a paper leaves open; differences in
-the equations of [RP] are slips of the print.
+Four papers describe the averages and scores from which `unperplexed` started. Does the package compute what they print?
+To answer this, the page makes each of their figures and tables anew, with the package's public functions only.
+
+For each exhibit, the first table counts the numbers that the paper prints. A number is *reproduced* if ours rounds to
+it or, for a formula, if both sides agree to six digits. The last column gives the reason if some numbers differ.
 
 """
 
 KEY = """
-In the tables of the sections, *printed* is what the paper has; it is empty where the paper has no number. The last
-column names the method: an *exact integral*, a *formula*, a *simulation* with its standard error, or *other data*,
-where the data of the paper are not public. Crosses in the pictures mark printed values.
+In the tables of the sections, *printed* is empty if the paper has no number. The column *how* names the method: an
+*exact integral*, a *formula*, a *simulation* with its standard error, or *other data* if the paper's data are not
+public. Below each table are the choices that a paper leaves open. Crosses in the pictures mark printed values. The
+[glossary](../reference/glossary.md) explains geometric accuracy, robustness and decisiveness.
+
+To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. All numbers come out
+the same to the last digit. [CM] Figure 1 and Table 2 need predictions of networks that are not in the repository, so
+they stay as they are unless `UNPERPLEXED_DATA` names the folder of these files.
 """
 
 _HEAD = ("", "printed", "ours", "difference", "how")
+_OVERVIEW_HEAD = ("exhibit", "printed numbers", "reproduced", "largest difference", "why numbers differ")
 
 _TOLERANCE = 1e-6
 """For figures compared with those written down: processors differ in last digits, which simulations can magnify."""
@@ -63,16 +67,16 @@ def written(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleTyp
                 shown.picture.savefig(path, metadata={"Date": None})
             elif shown.picture is not None and shown.picture.resolve() != path.resolve():
                 shutil.copyfile(shown.picture, path)
-    tables = folder / "exhibits"
-    tables.mkdir(exist_ok=True)
     for name, (_, shown) in made.items():
-        if shown.lines:
-            (tables / f"{name}.csv").write_text(_table(shown), "utf-8")
-    parts = [INTRODUCTION + _overview(made, papers) + KEY]
+        for file, table in _tables(name, shown).items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(table, "utf-8")
+    (folder / "papers.csv").write_text(_overview(made, papers), "utf-8")
+    parts = [INTRODUCTION + "\n".join(_shown("papers.csv")) + KEY]
     for paper in papers:
         of_paper = [made[exhibit.name] for exhibit in paper.EXHIBITS if exhibit.name in made]
         if of_paper:
-            parts += [f"## {paper.TITLE}\n", *(_section(*each) for each in of_paper)]
+            parts += [f"## {paper.TITLE}\n", f"{_wrapped(paper.SOURCE)}\n", *(_section(*each) for each in of_paper)]
     page = folder / "papers.md"
     page.write_text("\n".join(parts), encoding="utf-8")
     (folder / "papers.json").write_text(json.dumps(_figures(made), indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -106,10 +110,10 @@ def differing(made: Mapping[str, tuple[Exhibit, Made]], folder: Path) -> list[st
         ]
         if shown.picture is not None and not (folder / "pictures" / "papers" / f"{name}.svg").exists():
             found.append(f"{name}: the picture is not there")
-        path = folder / "exhibits" / f"{name}.csv"
-        rows = path.read_text("utf-8").splitlines() if path.exists() else []
         said, words = sections.get(exhibit.title, []), _section(exhibit, shown).rstrip().split("\n")
-        said, words = said + rows, words + (_table(shown).splitlines() if shown.lines else [])
+        for path, table in _tables(name, shown).items():
+            said = said + ((folder / path).read_text("utf-8").splitlines() if (folder / path).exists() else [])
+            words = words + table.splitlines()
         if len(said) != len(words):
             found.append(f"{name}: the page has other lines")
         found += [
@@ -170,20 +174,24 @@ def _figure(line: Line) -> dict[str, Any]:
 def _section(exhibit: Exhibit, shown: Made) -> str:
     lines = [f"### {exhibit.title}\n", f"{_wrapped(exhibit.shows)}\n"]
     if shown.picture is not None:
-        lines.append(f"![{exhibit.title}](pictures/papers/{exhibit.name}.svg)\n")
-    if shown.lines:
-        lines += [":::{csv-table}", f":file: exhibits/{exhibit.name}.csv", ":header-rows: 1", ":::", ""]
-    lines += [_wrapped(f"- {remark}", "  ") for remark in shown.remarks]
-    return "\n".join([*lines, ""] if shown.remarks else lines)
+        lines.append(f"![{exhibit.title.partition(':')[0]}](pictures/papers/{exhibit.name}.svg)\n")
+    for path in _tables(exhibit.name, shown):
+        lines += _shown(path)
+    return "\n".join(lines)
 
 
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _shown(path: str) -> list[str]:
+    """Lines of the page that show a table."""
+    return [":::{csv-table}", f":file: {path}", ":header-rows: 1", ":::", ""]
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _overview(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleType]) -> str:
-    """A row for each exhibit: how many numbers are printed, how many are reproduced, and how far off the others are."""
-    rows = ["| exhibit | printed numbers | reproduced | largest difference |", "|---|---|---|---|"]
+    """A row for each exhibit: how many numbers are printed and reproduced, how far off the others are, and why."""
+    rows = []
     for paper in papers:
         label = paper.TITLE.split()[0]
         for exhibit in paper.EXHIBITS:
@@ -192,8 +200,9 @@ def _overview(made: Mapping[str, tuple[Exhibit, Made]], papers: Sequence[ModuleT
             ):
                 off = [abs(ours - value) for value, ours, within in pairs if abs(ours - value) > within]
                 most = f"{max(off):.2g}" if off else ""
-                rows.append(f"| {label} {exhibit.title} | {len(pairs)} | {len(pairs) - len(off)} | {most} |")
-    return "\n".join(rows) + "\n"
+                counts = str(len(pairs)), str(len(pairs) - len(off))
+                rows.append((f"{label} {exhibit.title}", *counts, most, exhibit.why))
+    return _quoted([_OVERVIEW_HEAD, *rows])
 
 
 def _pairs(line: Line) -> list[tuple[float, float, float]]:
@@ -211,11 +220,18 @@ def _pairs(line: Line) -> list[tuple[float, float, float]]:
     return pairs
 
 
-def _table(shown: Made) -> str:
-    """The lines of an exhibit as CSV, each of which begins with a quotation mark."""
+def _tables(name: str, shown: Made) -> dict[str, str]:
+    """The tables of an exhibit by their paths: its lines, and what there is to remark."""
+    tables = {f"exhibits/{name}.csv": [_HEAD, *map(_cells, shown.lines)]} if shown.lines else {}
+    if shown.remarks:
+        tables[f"remarks/{name}.csv"] = [("remarks",), *([remark] for remark in shown.remarks)]
+    return {path: _quoted(rows) for path, rows in tables.items()}
+
+
+def _quoted(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as CSV, each of which begins with a quotation mark."""
     written = io.StringIO()
-    writer = csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerows([_HEAD, *map(_cells, shown.lines)])
+    csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     return written.getvalue()
 
 

@@ -33,6 +33,7 @@ from .drawing import GREY, ORANGE, panels, printed
 from .exhibits import DEFINITION, EXACT, FORMULA, Exhibit, Line, Made, Report
 
 TITLE = "[RP] Reduced perplexity"
+SOURCE = 'K. P. Nelson, "Reduced Perplexity: A simplified perspective on assessing probabilistic forecasts".'
 
 BLUE = "#0072B2"
 Floats = NDArray[np.float64]
@@ -70,7 +71,9 @@ def normal(_: Report) -> Made:
         Line("perplexity", "√(2πe)", 1 / average, EXACT, value=1 / said, digits=6),
         Line("entropy", "ln √(2πe)", surprisal, EXACT, value=-math.log(said), digits=8),
     ]
-    return Made(lines, figure, ["The paper prints only the formula of the density; the other values follow from it."])
+    return Made(
+        lines, figure, ["The paper prints only the formula of the density, from which the other values follow."]
+    )
 
 
 def translations(_: Report) -> Made:
@@ -92,7 +95,11 @@ def translations(_: Report) -> Made:
     product = float(of_print["cross-entropy"][-1])
     what = "eq. 2.5: entropy × divergence as probabilities"
     lines.append(Line(what, "∏ q^p", float(both), FORMULA, value=product, digits=10))
-    return Made(lines, None, ["For p = (.5, .3, .2) and q = (.4, .4, .2). The paper prints only formulas."])
+    return Made(
+        lines,
+        None,
+        [("The values are for p = (.5, .3, .2) and q = (.4, .4, .2), because the paper prints only formulas.")],
+    )
 
 
 def averages_of_densities(_: Report) -> Made:
@@ -144,9 +151,12 @@ def minimum(_: Report) -> Made:
         Line(f"average density for κ = {', '.join(f'{each:g}' for each in tried)}", "", [*map(average, tried)], EXACT),
     ]
     remarks = [
-        "The scales are those with which all densities have the same variance under their escort density f^(1 − r)."
-        " The paper names the scale as the constraint. With equal scales the average only falls with the coupling, and"
-        " has no minimum: 0.2720, 0.2283, 0.1925 and 0.1492 for the four couplings."
+        (
+            "The scales are chosen so that all densities have the same variance under their escort density "
+            "f^(1 − r). The paper names the scale itself as the constraint. But with equal scales the average "
+            "only falls with the coupling and has no minimum: it is 0.2720, 0.2283, 0.1925 and 0.1492 for the "
+            "four couplings. The paper refers to the maximum of Tsallis entropy."
+        )
     ]
     return Made(lines, figure, remarks)
 
@@ -189,7 +199,7 @@ def profiles(
         lines += ten_dimensions.reading(ten_dimensions.trials(other, report), [*ten_dimensions.MAIN, *outside])
     if model.order is not None:
         lines.append(couplings_of(model.order))
-    return Made(lines, figure, ["The trials are those of [N17] Figure 1.", *remarks])
+    return Made(lines, figure, ["The trials are the same as in [N17] Figure 1.", *remarks])
 
 
 def couplings_of(r: float) -> Line:
@@ -230,10 +240,11 @@ def best_couplings(report: Report) -> Made:
     ax.legend(fontsize="x-small")
     remarks = [
         (
-            f"{len(scanned)} couplings from 0 to 1000 are tried on the trials of Figs. 3 to 5. The best one is"
-            " chosen on the test samples, so its values are slightly too good; the curves are flat about it."
+            f"{len(scanned)} couplings from 0 to 1000 are tried on the trials of Figs. 3 to 5. The best one is "
+            "chosen on the test samples, so its values are slightly too good. But the curves are flat near "
+            "it."
         ),
-        '`CoupledDiscriminantAnalysis(coupling="cv")` finds a coupling from the training samples.',
+        'To find a coupling from the training samples, use `CoupledDiscriminantAnalysis(coupling="cv")`.',
     ]
     return Made(lines, figure, remarks)
 
@@ -400,14 +411,14 @@ def readings(_: Report) -> Made:
     ]
     remarks = [
         (
-            "Probabilities are (.9, .6, .3) or, where they must sum to 1, (.5, .3, .2) and (.4, .4, .2); r = "
-            "−2/3, κ = 1/2, α = 2 and d = 1 unless stated. The coupled exponential has κ = 1/2, for which r ="
-            " −1/3."
+            "Probabilities are (.9, .6, .3) or, if they must sum to 1, (.5, .3, .2) and (.4, .4, .2). Unless "
+            "stated otherwise, r = −2/3, κ = 1/2, α = 2 and d = 1. The coupled exponential has κ = 1/2, for "
+            "which r = −1/3."
         ),
         (
-            "A difference other than 0 is a slip of the print: the outer power of the second eq. 2.6, the "
-            "escort and the logarithm below 2.9, 1/N in 3.2, the sign of the exponent of the tail, d in A.5, "
-            "the outer powers in A.6 and A.8."
+            "A difference other than 0 is a slip of the print. The slips are the outer power of the second "
+            "eq. 2.6, the escort and the logarithm below 2.9, 1/N in 3.2, the sign of the exponent of the "
+            "tail, d in A.5, and the outer powers in A.6 and A.8."
         ),
     ]
     return Made(lines, None, remarks)
@@ -431,38 +442,42 @@ EXHIBITS = [
         "rp-figure-1",
         "Figure 1: density, perplexity and entropy of the normal",
         (
-            "The average density, the perplexity and the entropy of the standard normal equal the density, "
-            "its inverse and the logarithm of the inverse at one standard deviation from the mean."
+            "For the standard normal, the average density equals the density at one standard deviation from "
+            "the mean. Perplexity and entropy are its inverse and the logarithm of the inverse."
         ),
         normal,
     ),
     Exhibit(
         "rp-table-1",
         "Table 1: entropy, divergence and cross-entropy on three scales",
-        "Sums of logarithms become products of powers on the scale of probabilities.",
+        "On the scale of probabilities, sums of logarithms become products of powers.",
         translations,
     ),
     Exhibit(
         "rp-figure-2",
         "Figure 2: generalized average densities",
         (
-            "A normal, a heavy-tailed and a compact coupled Gaussian, with the average of the density over "
-            "itself for all orders. At the order of the distribution the average equals the density at mean +"
-            " scale."
+            "A normal, a heavy-tailed and a compact coupled Gaussian, with their average densities of all "
+            "orders. At the order of the distribution, the average equals the density at mean + scale."
         ),
         averages_of_densities,
     ),
     Exhibit(
         "rp-minimum",
         "Section 3: the density with the smallest average",
-        "Among densities with the same escort variance, the coupled Gaussian that belongs to an order has the smallest"
-        " average of that order. The paper states this and refers to the maximum of Tsallis entropy.",
+        (
+            "Among densities with the same escort variance, the coupled Gaussian that belongs to an order has "
+            "the smallest average of that order. The paper states this without a picture."
+        ),
         minimum,
     ),
     Exhibit(
         "rp-figure-3",
         "Figure 3: risk profiles of the normal model",
-        ("Risk profiles in two to ten dimensions, the three means, and the share of correct classifications."),
+        (
+            "Risk profiles (means of all orders) in two to ten dimensions, with the three means and the "
+            "prediction accuracy."
+        ),
         partial(
             profiles,
             ten_dimensions.GAUSSIAN,
@@ -471,12 +486,13 @@ EXHIBITS = [
             [],
         ),
         ten_dimensions.STEPS,
+        why="The trials are the same as in [N17] Figure 1, with the same open question.",
     ),
     Exhibit(
         "rp-figure-4",
         "Figure 4: risk profiles of the heavy-tailed model",
         (
-            "The same with power-law tails, r = −.15. The coupling is the one that belongs to this order in "
+            "The same for power-law tails, r = −.15. The coupling is the one that belongs to this order in "
             "each dimension."
         ),
         partial(
@@ -486,19 +502,20 @@ EXHIBITS = [
             (ten_dimensions.HEAVY, ten_dimensions.LITERAL[0]),
             [
                 (
-                    "Two readings come nearer to the printed .69 in eight and ten dimensions: 25 samples in all with "
-                    "one covariance, and eq. 3.6 to the letter, which has r/(2 + r) before the squared distance where"
-                    " its own exponent has r/(2 + d r). With [N17]'s coupling .162 in all dimensions it is lower in "
-                    "ten."
+                    "Two readings come nearer to the printed .69 in eight and ten dimensions. One is 25 samples in "
+                    "all with one covariance. The other is eq. 3.6 to the letter, which has r/(2 + r) before the "
+                    "squared distance, although its own exponent has r/(2 + d r). With [N17]'s coupling .162 in all "
+                    "dimensions, the geometric accuracy is lower in ten."
                 ),
             ],
         ),
         ten_dimensions.STEPS,
+        why="The same. Two readings come nearer, for example eq. 3.6 to the letter.",
     ),
     Exhibit(
         "rp-figure-5",
         "Figure 5: risk profiles of the model of compact support",
-        "The same with a model that assigns probability 0 to some events: r = .6 in each dimension.",
+        "The same for a model that assigns probability 0 to some events, with r = .6 in each dimension.",
         partial(
             profiles,
             ten_dimensions.COMPACT_ORDER,
@@ -509,21 +526,22 @@ EXHIBITS = [
             (ten_dimensions.COMPACT, ten_dimensions.LITERAL[1]),
             [
                 (
-                    "The printed 75% in four dimensions is reproduced; the printed 67% in ten lies between the "
+                    "The printed 75% in four dimensions is reproduced. The printed 67% in ten lies between the "
                     "smallest and the largest of the trials. In ten dimensions over half of the test samples are "
-                    "outside both supports and count as half a hit each. Neither [N17]'s coupling −.095 (r = .6 in "
-                    "seven dimensions) nor the readings of Fig. 4 reach it."
+                    "outside both supports, and each of them counts as half a hit. Neither [N17]'s coupling −.095 (r "
+                    "= .6 in seven dimensions) nor the readings of Fig. 4 reach the printed value."
                 ),
             ],
         ),
         ten_dimensions.STEPS,
+        why="The printed 67% in ten dimensions is above our mean of 65%, but within the range of the trials.",
     ),
     Exhibit(
         "rp-best-couplings",
         "Beyond the print: the best coupling",
         (
             'The caption of Fig. 4 says that robustness "could be improved by optimizing the coupling value '
-            'used". The picture shows geometric accuracy by coupling, with the best marked.'
+            'used". The picture shows the geometric accuracy for each coupling, and marks the best.'
         ),
         best_couplings,
         ten_dimensions.STEPS,
@@ -531,7 +549,8 @@ EXHIBITS = [
     Exhibit(
         "rp-equations",
         "Equations of sections 2 to 4, and of the appendix",
-        "What the equations give. Those with a slip are evaluated as meant and as printed.",
+        "What the equations give. An equation with a slip is evaluated both as meant and as printed.",
         readings,
+        why="Slips of the print.",
     ),
 ]

@@ -12,6 +12,7 @@ from .drawing import GREEN, GREY, ORANGE, panels
 from .exhibits import DEFINITION, Exhibit, Line, Made, Report
 
 TITLE = "[SSR] Superior scoring rules"
+SOURCE = 'R. Ahmadian, M. Ghatee and J. Wahlström, "Superior scoring rules", *IJAR* (2025), 109421.'
 
 CASES = {"A, right": ([0.33, 0.34, 0.33], "0.6534", "0.4685"), "B, wrong": ([0.51, 0.49, 0.0], "0.5202", "0.3098")}
 """Forecasts of which the second class happened, with the printed Brier score and log loss."""
@@ -32,10 +33,10 @@ def table(_: Report) -> Made:
             Line(f"case {name}: penalized log loss", "", penalized_log_loss([1], [p]), DEFINITION),
         ]
     remarks = [
-        'The table\'s "Log Loss" is to base 10; formula and program use the natural logarithm.',
+        'The table\'s "Log Loss" is to base 10, but formula and program use the natural logarithm.',
         (
-            "The scores without penalty prefer B, in which another class has the largest probability; the "
-            "penalized scores prefer A."
+            "The scores without penalty prefer B, although another class has the largest probability there. "
+            "The penalized scores prefer A."
         ),
     ]
     return Made(lines, None, remarks)
@@ -69,9 +70,9 @@ def definitions(_: Report) -> Made:
     remarks = [
         "The formula takes the first of tied classes as the top one, as `argmax` does.",
         (
-            "The program takes the mean over classes where the formula has the sum, and does not penalize a "
-            "tie with the true class. Ours is the formula with ties shared: a k-way tie with the true class "
-            "receives 1 − 1/k of the penalty."
+            "The program takes the mean over classes where the formula has the sum, and it does not penalize "
+            "a tie with the true class. Ours is the formula with ties shared, so a k-way tie with the true "
+            "class receives 1 − 1/k of the penalty."
         ),
     ]
     return Made(lines, None, remarks)
@@ -104,8 +105,9 @@ def properness(_: Report) -> Made:
     axes[1].set_ylim(0, 3)
     remarks = [
         (
-            "The paper calls the rules strictly proper. The formulas are, with ties shared. The program is "
-            "not: to report .5 when the probability is .51 halves the expected penalized Brier score."
+            "The paper calls the rules strictly proper. The formulas are, if ties are shared. But the program "
+            "is not, because reporting .5 when the probability is .51 halves the expected penalized Brier "
+            "score."
         ),
     ]
     return Made(lines, figure, remarks)
@@ -131,21 +133,25 @@ EXHIBITS = [
         "ssr-table",
         "Table: right and unsure against wrong and sure",
         (
-            "Two forecasts of three classes. The second class was observed; A gives it the largest "
-            "probability, B does not."
+            "Two forecasts of three classes, of which the second was observed. A assigns it the largest "
+            "probability, but B does not."
         ),
         table,
     ),
     Exhibit(
         "ssr-definitions",
         "Definitions: formula and program",
-        "The penalized scores as the formulas have them, as the published program computes them, and ours.",
+        "The penalized scores by the formulas, by the published program, and by this package.",
         definitions,
+        why="Ours shares the penalty among tied classes, but the formula takes the first of them as the top one.",
     ),
     Exhibit(
         "ssr-properness",
         "Properness",
-        ("Expected score by the probability reported for the second of two classes, whose true probability is .51."),
+        (
+            "The true probability of the second of two classes is .51. The curves show the expected score for "
+            "each probability that a forecaster may report."
+        ),
         properness,
     ),
 ]

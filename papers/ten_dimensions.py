@@ -39,8 +39,8 @@ STEPS = TRIALS
 OURS = (
     f"Ours are means over {TRIALS} trials (seed {SEED}), each with {LEARNED} training samples of each "
     f"class and {TESTED:,} test samples, a full covariance of each class and no floor. The paper "
-    "states neither the number of trials nor of test samples. Where the densities of both classes are"
-    " 0 each has probability 1/2, which counts as half a hit."
+    "states neither the number of trials nor the number of test samples. If the densities of both "
+    "classes are 0, each class has probability 1/2, which counts as half a hit."
 )
 
 

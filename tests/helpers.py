@@ -86,3 +86,12 @@ def without_dependence(result):
 
     text = json.dumps(result) if isinstance(result, dict) else result
     return json.loads(text if isinstance(text, str) else text.to_json(), object_pairs_hook=kept)
+
+
+def averages_text(result):
+    """What ``--show averages`` prints of an assessment, in one line."""
+    from unperplexed.describe.assessment_metrics import averages_blocks
+    from unperplexed.report.document import Document
+    from unperplexed.report.terminal import text
+
+    return " ".join(text(Document("", summary=averages_blocks(result))).split())

@@ -362,7 +362,7 @@ X = r"(\d(?:[\d.e−]*\d)?)"
 
 TEMPERATURES = {
     rf"temperature {X} alone, 95% CI {X} to {X}": ("temperature alone", "interval of temperature alone"),
-    rf"temperature {X} with a lapse of {X}%, 95% CI {X} to {X}": (
+    rf"temperature {X} with {X}% of the outcomes as if random, 95% CI {X} to {X}": (
         "temperature with a lapse",
         "lapse in percent",
         "interval of temperature with a lapse",

@@ -8,7 +8,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from helpers import softmax_forecasts
+from helpers import averages_text, softmax_forecasts
 from unperplexed import InputError, Tally, assess, assess_by, compare
 from unperplexed.assessment.assess import assess_tally
 from unperplexed.assessment.flat import flat_metrics
@@ -128,7 +128,7 @@ def test_zeros_without_a_floor_are_what_the_slope_comes_from(binary):
     y, p = binary
     p[np.flatnonzero(y)[0]] = 0
     found = assess(y, p, floor=0, resamples=0)
-    assert f"Slope of the averages {found.averages_slope:.3f} (0 assigned to 1 observed)" in printed(found)
+    assert f"Slope of the averages {found.averages_slope:.3f} (0 assigned to 1 observed)" in averages_text(found)
 
 
 def test_rows_that_carry_the_evidence_are_listed_by_number():
@@ -195,7 +195,7 @@ def test_rows_changed_after_they_were_assessed_are_not_diagnosed(three):
 def test_clusters_of_an_undiagnosed_tally_are_not_counted(three):
     y, p = three
     tally = Tally.of(y, p, clusters=np.arange(N) // 4, parts=["shards"])
-    assert "at least 30 clusters (counted in 1,000 shards; clusters may share one), effective number" in printed(
+    assert "at least 30 clusters (a tally tells at most 1,000 clusters apart), effective number" in printed(
         assess(tally, resamples=0)
     )
     bare = printed(assess(replace(tally, diagnosis=None), resamples=0))
@@ -212,14 +212,12 @@ def test_one_sentence_joins_the_cost_and_the_divergence_probability(rng):
         f"The cost of the named errors is a factor of {np.exp(-cost):.3f} (exp of minus the cost). The divergence"
         f" probability, {divergence:.3f}, compares with the calibration curve instead, at the floor 0.005."
     )
-    assert sentence in " ".join(str(found).split())
+    assert sentence in averages_text(found)
     assert sentence in unescape(found.to_html())
     calibrated = assess(y, 1 / (1 + np.exp(-s)), resamples=0)
-    assert "exp of minus the cost" not in str(calibrated) + calibrated.to_html()
+    assert "exp of minus the cost" not in averages_text(calibrated) + calibrated.to_html()
     y, p = softmax_forecasts(rng, 2000, 3, temperature=2.0)
-    assert "with the calibration curve instead, pooled over the classes, at the floor" in " ".join(
-        str(assess(y, p)).split()
-    )
+    assert "with the calibration curve instead, pooled over the classes, at the floor" in averages_text(assess(y, p))
 
 
 @pytest.mark.slow

@@ -353,3 +353,10 @@ def test_the_line_of_python_reads_the_scale_and_a_name_breaks_no_line(files, cap
     capsys.readouterr()
     assert main([*words, "--apply", "a\nb=map.json"]) == 0
     assert "a\\nb: recalibrated by map.json;" in capsys.readouterr().err
+
+
+def test_forecasts_that_are_the_same_have_no_interval(rng):
+    s = rng.normal(size=2000)
+    y = (rng.random(2000) < 1 / (1 + np.exp(-2 * s))).astype(int)
+    p = 1 / (1 + np.exp(-s))
+    assert "(log loss of b − a: 0.000)." in compare(y, {"a": p, "b": p}).next_step.words

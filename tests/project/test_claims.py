@@ -95,6 +95,14 @@ def test_measurements_are_looked_for_in_outputs(tmp_path, sentence, kind):
     assert (claim, made.found(text)[0]) == (sentence, kind)
 
 
+def test_tabs_are_read_as_the_rest_of_the_page(tmp_path):
+    tab = f":::{{tab-item}} Shell\n:sync: shell\n\nThe AUC is 0.79.\n\n{SHOWN}:::\n"
+    table = ":::{csv-table}\n:header-rows: 1\nAUC 0.1\n:::\n"
+    tabs = f"::::{{tab-set}}\n{tab}{tab.replace('AUC', 'slope')}::::\n"
+    made = page(tmp_path, f"{tabs}\nIt is 0.792.\n\n{table}\n{tabs}")
+    assert [made.found(text)[0] for text in made.statements.values()] == ["output"] * 3
+
+
 @pytest.mark.parametrize(
     ("kind", "backing", "stands"),
     [

@@ -6,6 +6,7 @@ import runpy
 import numpy as np
 import pytest
 
+from helpers import averages_text
 from pages import DOCS, pages, text_of
 from unperplexed import assess
 from unperplexed.calibration.diagnosis.kinds import KINDS
@@ -45,7 +46,10 @@ def test_every_line_of_the_printed_table_is_a_term():
 
 
 def printed_lines():
-    return re.findall(r"^([a-zA-Z][a-zA-Z ()]*?) {2,}[-−\d]", str(assessed()), re.MULTILINE)
+    """Of the assessment, and of the averages that are shown if asked for."""
+    found = assessed()
+    averages = re.findall("Decisiveness|Geometric accuracy|Robustness", averages_text(found).split(" predicted ")[-1])
+    return [*re.findall(r"^([a-zA-Z][a-zA-Z ()]*?) {2,}[-−\d]", str(found), re.MULTILINE), *averages]
 
 
 def test_if_it_is_bad_has_a_heading_for_every_metric_and_finding():

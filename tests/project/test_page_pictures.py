@@ -33,7 +33,7 @@ def test_pages_files_and_expressions_name_the_same_pictures(script):
 
 def test_pictures_are_small_and_complete():
     assert "(../pictures/pages/report.png)" in text_of("share")
-    for path in (FOLDER / "report.png", ROOT / "docs" / "pictures" / "diabetes.png"):
+    for path in (FOLDER / "report.png", FOLDER / "report-dark.png"):
         assert path.stat().st_size < 60_000, path.name
     for path in [*FOLDER.glob("*.svg"), *(ROOT / "docs" / "pictures" / "gallery").glob("*.svg")]:
         assert path.stat().st_size < 64_000, path.name

@@ -44,6 +44,8 @@ def test_every_figure_and_table_is_there():
     tables = {path.stem for path in (PUBLISHED / "exhibits").glob("*.csv")}
     assert tables == {name for name in EXHIBITS if f":file: exhibits/{name}.csv" in page}
     assert tables == {name for name, lines in FIGURES.items() if lines}
+    remarks = {path.stem for path in (PUBLISHED / "remarks").glob("*.csv")}
+    assert remarks == {name for name in EXHIBITS if f":file: remarks/{name}.csv" in page}
     pictures = {path.stem for path in (PUBLISHED / "pictures" / "papers").glob("*.svg")}
     assert pictures == {name for name in EXHIBITS if f"(pictures/papers/{name}.svg)" in page}
     assert {name for name in expected if "figure" in name} <= pictures
@@ -70,9 +72,9 @@ CHANGES = {
     "n17-figure-4: the page says": ("exhibits/n17-figure-4.csv", "0.7048", "0.7051"),
     "n17-figure-2: the page says": ("papers.md", "Wide lines are the source", "Dotted lines are the source"),
     "n17-figure-2: the page has other lines": (
-        "papers.md",
-        "- The paper draws the curves",
-        "- One\n- The paper draws the curves",
+        "remarks/n17-figure-2.csv",
+        '"The paper draws the curves',
+        '"One"\n"The paper draws the curves',
     ),
     "n17-figure-4: area under the predicted curve: ours was [0.9": ("papers.json", "0.704", "0.904"),
     "n17-figure-2: other lines": ("papers.json", "area under the actual", "area under"),
@@ -84,8 +86,10 @@ CHANGES = {
 @pytest.mark.parametrize("message", CHANGES)
 def test_what_is_not_so_is_found(tmp_path, message):
     changed, old, new = CHANGES[message]
-    (tmp_path / "exhibits").mkdir()
-    tables = [f"exhibits/{name}.csv" for name in ("n17-figure-2", "n17-figure-4", "ssr-table")]
+    names = ("n17-figure-2", "n17-figure-4", "ssr-table")
+    tables = [f"{folder}/{name}.csv" for folder in ("exhibits", "remarks") for name in names]
+    for folder in ("exhibits", "remarks"):
+        (tmp_path / folder).mkdir()
     for name in ("papers.md", "papers.json", *tables):
         text = (PUBLISHED / name).read_text("utf-8")
         if name == changed:
@@ -97,7 +101,7 @@ def test_what_is_not_so_is_found(tmp_path, message):
     for name in ("n17-figure-2", "n17-figure-4"):
         if f"{name}: the picture" not in message:
             (pictures / f"{name}.svg").touch()
-    found = differing(made("n17-figure-2", "n17-figure-4", "ssr-table"), tmp_path)
+    found = differing(made(*names), tmp_path)
     assert len(found) == 1 or message.endswith("other lines")
     assert any(message in line for line in found), found
 
@@ -193,7 +197,7 @@ def test_the_program(tmp_path, monkeypatch, capsys):
     name = "rp-figure-1"
     assert "1 exhibits in" in run(name, "-o", str(tmp_path))
     first = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
-    assert {path.name for path in first} == {"papers.md", "papers.json", f"{name}.svg", f"{name}.csv"}
+    assert {path.name for path in first} == {"papers.md", "papers.csv", "papers.json", f"{name}.svg", f"{name}.csv"}
     run(name, "-o", str(tmp_path))
     assert {path: path.read_bytes() for path in first} == first
     assert "as written down" in run(name, "--check", "-o", str(tmp_path))
@@ -246,9 +250,8 @@ def test_without_the_networks_the_published_figures_stay(tmp_path, monkeypatch, 
     page = text_of("papers")
     assert len(sections) == 2
     for name in ("cm-figure-1", "cm-table-2"):
-        assert (tmp_path / "exhibits" / f"{name}.csv").read_bytes() == (
-            PUBLISHED / "exhibits" / f"{name}.csv"
-        ).read_bytes()
+        for table in (f"exhibits/{name}.csv", f"remarks/{name}.csv"):
+            assert (tmp_path / table).read_bytes() == (PUBLISHED / table).read_bytes()
     assert all(section.rstrip() in page for section in sections)
 
 

@@ -14,7 +14,7 @@ def test_the_first_command_prints_what_the_readme_shows(tmp_path, capsys, monkey
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"```sh\n(.*?)\n```", text, re.DOTALL).group(1)
     shown = re.search(r"```text\n(.*?)```", text, re.DOTALL).group(1)
-    words = shlex.split(command.split(" && ")[-1])
+    words = shlex.split(command.split(" && ")[-1].replace("\\\n", " "))
     assert words[0] == ".venv/bin/unperplexed"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -1,11 +1,14 @@
+import csv
 import re
+import runpy
+import shlex
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
 import unperplexed
-from pages import text_of
+from pages import DOCS, text_of
 from unperplexed import InputError, Tally, assess, assess_by, compare, explain, monitor
 from unperplexed.calibration.diagnosis.kind import ClassMeans, OfTwo
 from unperplexed.calibration.diagnosis.kinds import KINDS, certainty, rows, shape
@@ -39,7 +42,9 @@ MEANS = ClassMeans(("cat", "dog", "cow"), np.array([0.5, 0.2, 0.3]), np.array([0
 
 def test_the_documentation_shows_the_text_that_the_package_has():
     packaged = files("unperplexed.report") / "assets" / "if_it_is_bad.md"
-    assert text_of("if-it-is-bad") == packaged.read_text("utf-8"), "copy docs/reference/if-it-is-bad.md there"
+    page = text_of("if-it-is-bad")
+    assert page == packaged.read_text("utf-8"), "copy docs/reference/if-it-is-bad.md there"
+    assert ":file: ../../src/unperplexed/report/assets/terms.csv\n" in page
 
 
 UNNAMED = "Miscalibrated, but none of the named errors explains how"
@@ -209,6 +214,15 @@ def test_commands_and_methods_that_are_advised_exist():
         assert all(explain(term) for term in each.see)
 
 
+@pytest.mark.slow
+def test_commands_run(tmp_path, monkeypatch, capsys):
+    runpy.run_path(str(DOCS / "files.py"))["make"](tmp_path)
+    monkeypatch.chdir(tmp_path)
+    commands = [line for each in EXPLAINED for line in each.commands.splitlines()]
+    assert len(commands) > 10
+    assert [line for line in commands if main(shlex.split(line)[1:])] == [], capsys.readouterr().err
+
+
 def test_a_term_is_found_by_its_name_or_by_a_word_that_no_other_has():
     assert explain("Log loss") == explain("log-loss") == explain("LOG_LOSS")
     assert explain("slope").term == "Calibration slope"
@@ -251,10 +265,24 @@ def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
         ("ranked_probability_score", "CRPS, fair CRPS and WIS"),
         ("coverage", "Coverage and width factor"),
         ("width factor", "Coverage and width factor"),
-        ("climatology", "Climatology"),
-        ("effective_rows", "Effective sample size"),
-        ("design effect", "Effective sample size"),
-        ("evidence", "Evidence"),
+        ("climatology", "Skill"),
+        ("effective_rows", "Clusters"),
+        ("design effect", "Clusters"),
+        ("evidence", "Monitoring alarm"),
+        ("imbalanced", "Prior shift"),
+        ("sample size", "Sample size"),
+        ("cross-fitted", "Recalibration map"),
+        ("Platt", "Recalibration map"),
+        ("by chance", "Calibration error (ECE)"),
+        ("net benefit", "Net benefit"),
+        ("decision curve", "Net benefit"),
+        ("Gini", "AUC"),
+        ("KS", "AUC"),
+        ("capacity", "Average precision"),
+        ("out of distribution", "Drift of predictions"),
+        ("drift", "Drift of predictions"),
+        ("perplexity", "Geometric accuracy"),
+        ("biased", "Biased between classes"),
     ],
 )
 def test_words_of_other_fields_find_their_explanation(words, term):
@@ -262,7 +290,9 @@ def test_words_of_other_fields_find_their_explanation(words, term):
 
 
 def test_synonyms_mean_terms_and_are_none_themselves():
+    listed = (files("unperplexed.report") / "assets" / "terms.csv").read_text("utf-8").splitlines()
     names = {each.term for each in EXPLAINED}
+    assert {term for term, *_ in csv.reader(listed[1:])} <= names
     words = {word for each in EXPLAINED for word in each.also}
     assert len(words) > 15
     assert not words & {name.casefold() for name in names}

@@ -101,7 +101,7 @@ def test_elections_games():
     assert (drawn, nba.diagnosis.errors) == (0, ("bias", "confidence"))
     bias, slope = nba.diagnosis.findings
     states(
-        "elections",
+        "elections-and-sports",
         f"In {nba.n_rows:,} games the home team is overpredicted",
         f"mean prediction is {p.mean():.3f}, the observed frequency {y.mean():.3f}",
         f"calibration slope is {slope_of(slope)}",
@@ -127,7 +127,9 @@ def test_elections_over_time():
         pl.col("date").str.slice(0, 7),
     )
     assert (nba.alarm.began, nba.alarm.diagnosis.errors[0]) == (nba.periods[0], "bias")
-    states("elections", f"the alarm comes after {nba.alarm.period}, and the bias may date from the first month")
+    states(
+        "elections-and-sports", f"the alarm comes after {nba.alarm.period}, and the bias may date from the first month"
+    )
     n, cup = watched(
         "fte_worldcup/world_cup_matches_men.csv",
         lambda rows: Tally.of(
@@ -137,7 +139,7 @@ def test_elections_over_time():
         pl.col("date"),
     )
     assert cup.alarm is None
-    states("elections", f"The {n} matches of 2014, 2018 and 2022, watched day by day, raise no alarm.")
+    states("elections-and-sports", f"The {n} matches of 2014, 2018 and 2022, watched day by day, raise no alarm.")
 
 
 MATCH = ["season", "team1", "team2"]
@@ -159,7 +161,7 @@ def test_elections_during_matches():
     assert knock_out["probtie_outcome"].sum() == 0
     rows, whole = (assess(*of_three(groups), clusters=each) for each in (None, groups.select(MATCH)))
     states(
-        "elections",
+        "elections-and-sports",
         f"each of {groups.select(MATCH).n_unique()} group matches (2018, 2022)",
         f"| as rows | {rows.n_rows:,} | {rows.diagnosis.headline} |",
         f"team1,team2` | {whole.independent_rows:.0f} | {whole.diagnosis.headline} |",
@@ -172,7 +174,7 @@ def test_elections_2018():
     rows = assess(y, p, resamples=0).diagnosis
     assert rows.errors == ("confidence",)
     assert frame["version"].n_unique() == 3
-    states("elections", f"calibration slope {slope_of(rows.findings[0])}")
+    states("elections-and-sports", f"calibration slope {slope_of(rows.findings[0])}")
     night = assess(y, p, clusters=frame["cycle"])
     assert not night.diagnosis.findings
     assert np.isnan(night.intervals["averages_slope"]).all()
@@ -185,7 +187,7 @@ def test_elections_bracket():
     still_open = (p > 0) & (p < 1)
     every, some = (assess(y[rows], p[rows], resamples=0).reported.geometric_accuracy for rows in (p >= 0, still_open))
     states(
-        "elections",
+        "elections-and-sports",
         f"{percent(~still_open)} of {p.size:,} forecasts",
         f"is {every:.3f} for all of them, but only {some:.3f} for the {still_open.sum():,} open ones",
     )
@@ -200,7 +202,7 @@ def answers():
 def test_language_models(answers):
     unparsed, models = (answers["grade"] == "Unparseable").sum(), answers["model"].n_unique()
     states(
-        "language-model-confidences",
+        "language-model-confidence",
         f"Among {answers.height:,} answers, {unparsed} could not be parsed",
         f"the answers of {models} language models to {answers['row'].n_unique():,} questions of MMLU, "
         f"in {in_words(answers['prompt'].n_unique())} phrasings",
@@ -218,11 +220,11 @@ def test_language_models(answers):
         assert result.reported.geometric_accuracy < constant
         figures = (share, p.mean(), result.reported.geometric_accuracy, constant)
         if f"| {model} |" in page("language-model-confidence"):
-            states("language-model-confidences", "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |".format(model, *figures))
+            states("language-model-confidence", "| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |".format(model, *figures))
             shown += 1
     assert shown == 3
-    states("language-model-confidences", f"All {in_words(models)} are miscalibrated")
-    states("language-model-confidences", f"{in_words(over).capitalize()} have a mean confidence above their share")
+    states("language-model-confidence", f"All {in_words(models)} are miscalibrated")
+    states("language-model-confidence", f"{in_words(over).capitalize()} have a mean confidence above their share")
 
 
 @pytest.mark.slow
@@ -241,12 +243,12 @@ def test_language_models_recalibrated_on_other_questions(answers):
             beat.append(model)
         if model == "gpt-4-turbo":
             words = f"log loss is {loss.mean():.3f} on the others, where its base rate has {constant.mean():.3f}"
-            states("language-model-confidences", words, f"clipped at 0.005, have {own.mean():.3f}")
+            states("language-model-confidence", words, f"clipped at 0.005, have {own.mean():.3f}")
             ends = (gain.mean + side * gain.half_width(0.95) for side in (-1, 1))
-            states("language-model-confidences", "gain over the base rate {:.3f} to {:.3f}".format(*ends))
+            states("language-model-confidence", "gain over the base rate {:.3f} to {:.3f}".format(*ends))
         if model == "Falcon-7b":
             assert abs(gain.mean) < 1e-3
-    states("language-model-confidences", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
+    states("language-model-confidence", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
 
 
 REVIEWS = DATA / "fte_review_2018/forecast_results_2018.csv"

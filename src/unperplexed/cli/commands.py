@@ -136,10 +136,9 @@ def _named(text: str) -> tuple[str, Any]:
 
 
 def _averages(a: Assessment, _: None) -> Found:
-    from ..describe.assessment_metrics import averages_table
+    from ..describe.assessment_metrics import averages_blocks
 
-    values = {"reported": a.reported, "measured": a.measured}
-    return [_whole(averages_table(a))], plain_values(values)
+    return averages_blocks(a), plain_values({"reported": a.reported, "measured": a.measured})
 
 
 def _profile(a: Assessment, orders: list[float] | None) -> Found:

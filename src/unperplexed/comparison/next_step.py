@@ -177,9 +177,10 @@ class NextStep(ByValue):
         value, limits = estimate(self.lead.difference, self.lead.interval)
         score = rule_at_floor(LOG_LOSS, self.floor)
         if not self.lead.significant:
+            known = f", {level} {limits}" if limits else ""
             return (
                 f"There is no evidence that {first} and {rival} differ after recalibration ({score} of"
-                f" {rival} − {first}: {value}, {level} {limits})."
+                f" {rival} − {first}: {value}{known})."
             )
         return (
             f"After recalibration {first} {would} {rival}: {score} {number(self.log_losses[self.first])} against"

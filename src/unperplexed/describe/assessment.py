@@ -110,7 +110,7 @@ class Described:
             intervals=words.level_of(a),
             summary=list(self._short_blocks()),
             settings=", ".join(self._short_settings()),
-            more=f"{naming.continued}: diagram, groups, risk profile, surprising forecasts",
+            more=f"{naming.continued}: diagram, averages, risk profile, surprising forecasts",
             warnings=[*words.remarks(a), *notes_lines(a.notes)],
         )
 
@@ -123,7 +123,7 @@ class Described:
         yield words.dependence_text(a)
 
     def _short_blocks(self) -> Iterator[Block]:
-        """The findings of a long verdict, the averages, and the most miscalibrated classes where they were counted."""
+        """The findings of a long verdict, and the most miscalibrated classes where they were counted."""
         a = self.a
         if not self._short:
             yield tables.short_findings_table(a.diagnosis)
@@ -131,8 +131,6 @@ class Described:
         others = self.parts.others if a.diagnosis.findings else ()
         rows_and_advice = " ".join([*words.rows_text(a), *self._advice_on_rows()])
         yield from map(Prose, filter(None, [rows_and_advice, *others]))
-        yield metrics.short_averages_table(a)
-        yield Prose(" ".join(filter(None, [f"{'; '.join(metrics.papers_metrics(a))}.", words.two_costs(a)])))
         if a.skill is not None:
             from .skill import skill_blocks
 
@@ -153,8 +151,6 @@ class Described:
         yield f"view {a.view}"
         if a.dependence.reason in UNSEEN:
             yield looked_at_words(a.dependence)
-        ceiling = "" if a.limit == "floor" else f" and ceiling {1 - a.floor:g}"
-        yield f"floor {a.floor:g}{ceiling} for the averages"
         if a.uncertainty.resamples:
             yield f"{a.uncertainty.resamples:,} bootstrap replicates, seed {a.uncertainty.seed}"
 
@@ -348,7 +344,8 @@ class Described:
         d = self.a.diagnosis
         if not d.made:
             return ""
-        return f" The gap between the lines is {'loss due to miscalibration' if d.findings else 'not significant'}."
+        apart = "Where the lines differ, the forecasts are miscalibrated."
+        return f" {apart if d.findings else 'The lines do not differ significantly.'}"
 
     def _classes(self) -> Iterator[Section]:
         a = self.a

@@ -11,7 +11,7 @@ from .._lib.formatting import capital, confidence_interval, number_of, p_value_t
 from .._lib.typing import Floats
 from ..assessment.result import Assessment
 from ..calibration.dependence_search import looked_at_words
-from ..report.document import LONGEST_NAME, Column, Metric, Table
+from ..report.document import LONGEST_NAME, Block, Column, Metric, Prose, Table
 from ..report.numbers import MINUS, MISSING, between, count, estimate, number, rounded, share, share_estimate
 from ..report.tables import curve_estimates, noted
 from ..scores.rules import is_printed, score_named
@@ -186,7 +186,7 @@ def averages_table(a: Assessment) -> Table:
     advised = a.advised if a.view != "top-label" else None
     after = [] if advised is None else [Column(_AFTER, [number(getattr(advised, name)) for name in words.MEANS])]
     return Table.of(
-        f"Probabilities below {a.floor:g} are raised to it."
+        f"Probabilities below {a.floor:g} are raised to it{_ceiling(a)}."
         if a.floor
         else "No floor: one outcome predicted with probability 0 makes two of the averages 0.",
         Column("average", names, list(orders.values()), meanings=[MEANINGS[name] for name in words.MEANS]),
@@ -201,12 +201,22 @@ def averages_table(a: Assessment) -> Table:
 _AFTER = "after remedy"
 
 
-def short_averages_table(a: Assessment) -> Table:
-    """Return the three averages, without their ratios and their values after the remedy: a terminal has no room."""
+def _ceiling(a: Assessment) -> str:
+    return "" if a.limit == "floor" else f", those above {1 - a.floor:g} lowered to it"
+
+
+def averages_blocks(a: Assessment) -> list[Block]:
+    """Return the three averages for a terminal, their slope, and the divergence probability beside the cost."""
+    more = " ".join(filter(None, [f"{'; '.join(papers_metrics(a))}.", words.two_costs(a)]))
+    return [_short_averages_table(a), Prose(more)]
+
+
+def _short_averages_table(a: Assessment) -> Table:
+    """Leave out ratios and values after the remedy, for which a terminal has no room."""
     whole = averages_table(a)
     names, *others = whole.columns
     rest = [column for column in others if column.heading not in ("ratio", _AFTER)]
-    raised = f"In all three, unlike in the log loss above, probabilities below {a.floor:g} are raised to it."
+    raised = f"In all three, unlike in the log loss, probabilities below {a.floor:g} are raised to it{_ceiling(a)}."
     return Table(
         "Averages of the probabilities assigned to the outcomes. Larger is better. Decisiveness (order 1) weighs the"
         " confident forecasts most, robustness (order \u22122/3) the worst ones; geometric accuracy (order 0) is exp of"

@@ -131,13 +131,11 @@ def class_table(a: Assessment) -> Table | None:
 
 
 def _counted_classes(a: Assessment, c: ClassTable, predicted: PredictedTable) -> Table:
-    weight = a.source.tally.weight
     order = np.argsort(predicted.index)[c.index]
     made, right, confidence = (x[order] for x in (predicted.predicted, predicted.right, predicted.mean_confidence))
     hits = np.where(made > 0, right * made, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         recall = np.where(c.happened > 0, hits / c.happened, np.nan)
-    accuracy = 1 - (made + c.happened - 2 * hits) / weight
     reach = float(t_quantile(a.uncertainty.confidence, math.inf))
     gaps = [between(g - reach * e, g + reach * e, points) for g, e in paired(c.gap, c.gap_standard_error)]
     strips = _strips(c.mean_reported, c.frequency, reach * c.gap_standard_error) if len(c) <= _FEW else []
@@ -149,14 +147,13 @@ def _counted_classes(a: Assessment, c: ClassTable, predicted: PredictedTable) ->
         Column("difference in points", each_as(c.gap, points), gaps, meaning="Mean predicted − observed. 0 is best."),
         *([Column("", [""] * len(c), strips=strips)] if strips else []),
         Column("p-value", each_as(c.gap_p_value, p_value_cell), meaning="If the expected difference is 0."),
-        Column("accuracy", each_as(accuracy, share), meaning="The class against all others. Larger is better."),
         Column("precision", each_as(right, share), meaning="Share of its predictions that are correct."),
         Column("mean confidence", each_as(confidence, share), meaning="Mean probability of its predictions."),
         Column("recall", each_as(recall, share), meaning="Share of its rows that are predicted so."),
         Column("cost in nats", each_as(c.miscalibration, number), meaning="Gain in log loss by recalibration."),
     ]  # fmt: skip
     notes = confidence_interval(a.uncertainty.confidence) if any(gaps) else ""
-    return Table("All rows; the most miscalibrated class first.", columns, sortable=True, notes=notes)
+    return Table("All rows; the class with the largest cost first.", columns, sortable=True, notes=notes)
 
 
 def more_of_classes(a: Assessment) -> Table:

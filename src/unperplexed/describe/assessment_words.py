@@ -322,7 +322,7 @@ def clusters_text(a: Assessment) -> str:
         return "clusters"
     if d.by == ROWS:
         return number_of(d.n_clusters, "cluster")
-    return f"at least {number_of(d.n_clusters, 'cluster')} (counted in {N_SHARDS:,} shards; clusters may share one)"
+    return f"at least {number_of(d.n_clusters, 'cluster')} (a tally tells at most {N_SHARDS:,} clusters apart)"
 
 
 def dependence_text(a: Assessment) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from .._lib.formatting import number_of, printable, rule_text, short_name
@@ -86,7 +87,7 @@ def _held(tally: Tally) -> Iterator[tuple[str, str]]:
     if tally.weighted:
         yield "total weight", f"{tally.weight:,.6g}"
     if tally.clustered:
-        yield "clusters", f"effective sample size at least {tally.independent_rows:,.4g}"
+        yield "clusters", f"effective sample size at least {math.floor(tally.independent_rows):,}"
     yield "scores", ", ".join(tally.scores) or "none"
     yield "parts", ", ".join(tally.parts) or "none"
     for name, rows in tally.sources.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -14,9 +15,8 @@ from .document import Action, Block, Code, Document, Folded, Prose, Settings, in
 from .result import Naming, Result, document
 
 _LINK = re.compile(r"\[([^\]]+)\]\((?:#([^)\s]+)|[^)\s]+)\)")
-_CODE = re.compile(r"^```sh\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^```.*?^```\n", re.DOTALL | re.MULTILINE)
 _LABEL = re.compile(r"\*\*(\w+):\*\*")
-_ALSO = re.compile(r"\*Also:\* ([^.]+)\.")
 _SENTENCE = re.compile(r"[.!?]$")
 
 
@@ -60,9 +60,9 @@ def explain(term: str) -> Explanation:
     ----------
     term : str
         A metric or finding as an assessment names it, such as "log loss" or
-        "overconfident". A word of the name is enough where no other name has
-        it, such as "slope"; so are other forms of it ("overconfidence") and
-        synonyms.
+        "overconfident"; a synonym, such as "Gini"; a word of the name that no
+        other name has, such as "slope"; or another form of it, such as
+        "overconfidence".
 
     Returns
     -------
@@ -81,16 +81,14 @@ def explain(term: str) -> Explanation:
     1.
     <BLANKLINE>
     Why     Overfitting, long training, dependent predictors counted twice.
-    Try     Recalibrate (--method temperature); stop training earlier. Slope about
-            0: see uninformative.
-    Check   Slope near 1.
-    More    unperplexed explain recalibration-map uninformative-predictions
+    Try     Recalibrate (--method temperature); train less.
+    More    unperplexed explain recalibration-map
     """
     known = {name: each for group in _groups().values() for name, each in group.items()}
     words = _words(str(term))
     same = [name for name in known if _words(name) == words]
-    found = same or [name for name in known if words and {*words} <= {*_words(name)}]
-    found = found or [name for name, each in known.items() if words in map(_words, each.also)]
+    found = same or [name for name, each in known.items() if words in map(_words, each.also)]
+    found = found or [name for name in known if words and {*words} <= {*_words(name)}]
     found = found or [name for name in known if words and {*map(_stem, words)} <= {*map(_stem, _words(name))}]
     if len(found) != 1:
         near = found or _nearest(words, known)
@@ -135,11 +133,16 @@ def _unfolded(each: Explanation) -> Folded:
 @cache
 def _groups() -> dict[str, dict[str, Explanation]]:
     """Read all explanations, by the heading of their part and by name."""
-    text = (files("unperplexed.report") / "assets" / "if_it_is_bad.md").read_text("utf-8").replace("\r\n", "\n")
-    parts = [part.split("\n### ") for part in text.split("\n## ")[1:]]
+    assets = files("unperplexed.report") / "assets"
+    text = (assets / "if_it_is_bad.md").read_text("utf-8").replace("\r\n", "\n")
+    table = {term: rest for term, *rest in csv.reader((assets / "terms.csv").read_text("utf-8").splitlines())}
+    parts = [part.split("\n### ") for part in text.split("\n## ")[1:-1]]
     names = {_slug(heading): heading for _, *sections in parts for heading, _, _ in _split(sections)}
     return {
-        title.strip(): {heading: _explanation(heading, body, names) for heading, _, body in _split(sections)}
+        title.strip(): {
+            heading: _explanation(heading, body, names, *table.get(heading, ("", "")))
+            for heading, _, body in _split(sections)
+        }
         for title, *sections in parts
     }
 
@@ -148,17 +151,16 @@ def _split(sections: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     return (section.partition("\n") for section in sections)
 
 
-def _explanation(term: str, text: str, names: dict[str, str]) -> Explanation:
-    prose = " ".join(_CODE.sub("", text).split())
-    also = [name.strip() for names in _ALSO.findall(prose) for name in names.split(",")]
-    meaning, *rest = _LABEL.split(_ALSO.sub("", prose))
+def _explanation(term: str, text: str, names: dict[str, str], also: str, commands: str) -> Explanation:
+    prose = " ".join(_FENCED.sub("", text).split())
+    meaning, *rest = _LABEL.split(prose)
     return Explanation(
         term,
         _plain(meaning),
         tuple((label, _plain(words)) for label, words in zip(rest[::2], rest[1::2], strict=True)),
-        "".join(_CODE.findall(text)).strip(),
+        "\n".join(re.findall("`(.+?)`", commands)),
         tuple(dict.fromkeys(names[target] for _, target in _LINK.findall(prose) if target)),
-        tuple(also),
+        tuple(filter(None, also.split(", "))),
     )
 
 

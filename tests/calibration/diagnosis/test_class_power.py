@@ -153,10 +153,11 @@ def test_a_lapse_that_pays_is_fitted_with_it(rng, temperature, lapse):
     low, high = found.temperature.interval
     assert low < temperature < high
     assert found.temperature_label == found.to_dict()["temperature_label"] == "with a lapse"
-    words = f"(temperature {1 / power:.2f} with a lapse of {100 * expit(odds):.2g}%, 95% CI {low:.2f} to {high:.2f})"
+    fitted = f"with {100 * expit(odds):.2g}% of the outcomes as if random"
+    words = f"(temperature {1 / power:.2f} {fitted}, 95% CI {low:.2f} to {high:.2f})"
     assert words in found.verdict
     remedies = " ".join(finding.remedy for finding in found.findings)
-    assert f"Divide the log-probabilities by {1 / power:.2f} (temperature scaling, fitted with a lapse of" in remedies
+    assert f"Divide the log-probabilities by {1 / power:.2f} (temperature scaling, fitted {fitted})" in remedies
     assert re.search(f"[Mm]ix the predictions with a {expit(odds):.2g} share", remedies)
     for finding in found.findings:
         if finding.error == "noise":
@@ -170,10 +171,9 @@ def test_the_remedy_of_a_lapse_that_only_rows_predicted_as_certain_show(rng):
     found = diagnose(y, p, labels=range(10))
     assert "noise" not in found.errors
     [confidence] = [finding for finding in found.findings if finding.error == "confidence"]
-    assert confidence.remedy.startswith(
-        f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling, fitted with a lapse of"
-        f" {100 * found.lapse:.2g}%), and mix the predictions with a {found.lapse:.2g} share of a uniform forecast."
-    )
+    scaling = f"Divide the log-probabilities by {found.temperature.value:.2f} (temperature scaling, fitted with"
+    share = f"{100 * found.lapse:.2g}% of the outcomes as if random), and mix the predictions with a {found.lapse:.2g}"
+    assert confidence.remedy.startswith(f"{scaling} {share} share of a uniform forecast.")
 
 
 def test_the_error_of_temperature_and_lapse_is_that_of_both_scores(rng):

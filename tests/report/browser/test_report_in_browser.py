@@ -30,23 +30,6 @@ HOSTILE = (
 WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for option in (
-        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-        "disable-component-update", "disable-sync", "disable-dev-shm-usage",
-        f"user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):  # fmt: skip
-        options.add_argument(f"--{option}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
-    driver.get("about:blank")  # its own first page asks for a good deal
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
 def opened(browser, tmp_path):
     """Open a report; what the console said and what was asked of the network must be nothing in the end."""

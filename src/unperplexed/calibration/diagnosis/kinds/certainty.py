@@ -8,8 +8,8 @@ from ..kind import Kind, Said
 from ..result import Advice
 
 _TWO = Advice(
-    "Look at these rows: each assigned next to nothing to what was observed. If they are no slips of the data, mix the"
-    " predictions with a small share of even odds (as if a share of the outcomes were random)."
+    "Look at these rows first, because each assigned next to nothing to what was observed. If they are not data errors,"
+    " mix the predictions with a small share of even odds (as if a share of the outcomes were random)."
 )
 _CLASSES = Advice(
     "Look at these rows, which the other findings leave out. If they are not data errors, mix the predictions with a"
@@ -17,8 +17,8 @@ _CLASSES = Advice(
 )
 
 _DISTRIBUTIONS = Advice(
-    "Look at these rows: no shift or width mends them. If they are no slips of the data, give some probability to all"
-    " that is possible."
+    "Look at these rows first, because no shift or width mends them. If they are not data errors, give some probability"
+    " to all that is possible."
 )
 
 

@@ -90,7 +90,7 @@ def _fitted(e: OfClasses) -> str:
     """Say what is fitted with a temperature."""
     if e.fitted == "beside" and len(e.together) > 1:
         return "beside the other errors"
-    return f"with a lapse of {100 * e.lapse:.2g}%" if e.lapse else "alone"
+    return f"with {100 * e.lapse:.2g}% of the outcomes as if random" if e.lapse else "alone"
 
 
 def _away(detail: str) -> Clause:

@@ -22,7 +22,7 @@ def left(p_value: float, mainly: bool = False) -> Clause:
     if mainly:
         return KIND.clause(more=" beyond the errors named here, which explain the smaller part", detail=p)
     return Clause(
-        "", instead="once this is corrected, miscalibration of another kind is left, which has no name", detail=p
+        "", instead="once this is corrected, miscalibration is left that none of the named errors explains", detail=p
     )
 
 
