@@ -1,4 +1,4 @@
-"""A table at the head of each part of the Python interface: its names, each with its first sentence."""
+"""The pages of the Python interface: a table at the head of each part, names with their first sentences; no helpers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,20 @@ from sphinx.ext.autodoc.mock import mock
 
 PLACE = "<!-- summary -->\n"
 _DIRECTIVE = re.compile(r"^\.\. (?:currentmodule:: (?P<module>[\w.]+)|auto\w+:: (?P<name>[\w.]+))", re.MULTILINE)
+
+HELPERS = frozenset(
+    {
+        *("advice", "advised", "advising", "assessed_for_sure", "clause", "clauses", "diagnosed_by", "drawn"),
+        *("fit_chunks", "frames_of", "in_brief", "in_phases", "log_limit", "one_outcome", "saved_as", "source"),
+        *("temperature_label", "told", "untried_remedy", "usual_intervals", "with_classes", "with_rows", "with_whole"),
+    }
+)
+"""Members of results that other modules of the package call, and users do not."""
+
+
+def skip(app, what, name, obj, skipped, options):
+    """Leave helpers out of a class that Sphinx documents; None leaves the choice to others."""
+    return True if what == "class" and name in HELPERS else None
 
 
 def add(app, name, source):

@@ -100,6 +100,7 @@ def setup(app):
             notebooks.write(Path(app.outdir))
 
     app.connect("source-read", api_summaries.add)
+    app.connect("autodoc-skip-member", api_summaries.skip)
     app.connect("source-read", cli_tables.add)
     app.connect("source-read", footer.add)
     app.connect("source-read", notebooks.add)

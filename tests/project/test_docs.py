@@ -1,5 +1,6 @@
 """Pages of reference name all there is, and nothing else."""
 
+import csv
 import inspect
 import re
 import runpy
@@ -10,7 +11,7 @@ import pytest
 
 import unperplexed
 from pages import DOCS, pages, text_of
-from unperplexed import assess
+from unperplexed import assess, results
 from unperplexed._lib.public_names import listed
 from unperplexed.calibration.estimators import ESTIMATORS
 from unperplexed.comparison.sequential import SequentialSettings
@@ -89,13 +90,11 @@ def test_the_help_has_values_that_the_parser_does_not_know(option, values):
 
 def test_the_page_of_output_has_every_key_of_an_assessment():
     keys = set(assess([1, 0, 1, 1], [0.9, 0.2, 0.6, 0.7], resamples=40).to_dict())
-    named = {
-        key
-        for line in text_of("cli").splitlines()
-        if line.startswith("| `")
-        for key in re.findall(r"`(\w+)`", line.split(" | ")[0])
-    }
-    assert named == keys
+    with (DOCS / "reference" / "keys.csv").open(encoding="utf-8", newline="") as table:
+        named = [key for line in csv.DictReader(table) for key in re.findall(r"`(\w+)`", line["key"])]
+    assert len(named) == len(keys)
+    assert {*named} == keys
+    assert ":file: keys.csv" in text_of("cli")
 
 
 def documented():
@@ -118,6 +117,17 @@ def test_every_public_name_is_in_the_reference_under_its_home():
             f"{home}.{each}" for each in listed(home) if not inspect.ismodule(getattr(sys.modules[home], each, 0))
         }
     assert public <= {*documented()}
+
+
+def test_helpers_of_results_are_not_documented():
+    """What is left out is there; a name that is gone has no place in the list."""
+    helpers = runpy.run_path(str(DOCS / "api_summaries.py"))["HELPERS"]
+    classes = [each for name in listed("unperplexed.results") if inspect.isclass(each := getattr(results, name))]
+    members = {name for each in [*classes, unperplexed.Recalibrator] for name in dir(each)}
+    members |= {name for each in classes for name in getattr(each, "__annotations__", ())}
+    assert helpers - members == set()
+    assert {"advising", "with_rows", "one_outcome"} <= helpers
+    assert 'connect("autodoc-skip-member", api_summaries.skip)' in (DOCS / "conf.py").read_text("utf-8")
 
 
 def test_pages_that_are_not_run_are_named(monkeypatch):

@@ -1,5 +1,6 @@
 """The glossary has every term that an assessment shows, and every page links it."""
 
+import csv
 import re
 import runpy
 
@@ -67,8 +68,9 @@ def test_if_it_is_bad_has_a_heading_for_every_metric_and_finding():
 def test_a_score_has_the_direction_of_its_rule(name):
     """In its line of the page of scores, and in the glossary, which has those that are headlines."""
     better = "larger" if SCORES[name].larger_is_better else "smaller"
-    [line] = [line for line in text_of("scores").splitlines() if line.startswith(f"| `{name}` |")]
-    assert f"| {better} |" in line
+    with (DOCS / "reference" / "rules.csv").open(encoding="utf-8", newline="") as table:
+        assert [line["better"] for line in csv.DictReader(table) if line["rule"] == f"`{name}`"] == [better]
+    assert ":file: rules.csv" in text_of("scores")
     rows = [row for row in ROWS if row[0].casefold() == name.replace("_", " ")]
     assert len(rows) == 1 or not (rows or name in HEADLINE)
     assert all(row[2] == better for row in rows)

@@ -11,7 +11,7 @@ import scoringrules
 import sklearn.metrics as skm
 
 from helpers import softmax_forecasts
-from pages import text_of
+from pages import DOCS
 from unperplexed import SCORES, InputError, Tally, assess
 from unperplexed.forecasts.forecasts import Block, Given, Notes
 from unperplexed.kernels.rows import row_primitives
@@ -55,8 +55,8 @@ RULES = {
     "penalized_log_loss published": partial(penalized_log_loss, **PUBLISHED),
 }
 PROPER = [name for name in NAMED if score_named(name).proper]
-PAGE = text_of("scores")
-NOT_STRICTLY = re.findall(r"^\| `(\w+)` .*\| not strictly \|$", PAGE, re.MULTILINE)
+RULES_TABLE = (DOCS / "reference" / "rules.csv").read_text("utf-8")
+NOT_STRICTLY = re.findall(r"^\"?`(\w+)`.*,not strictly$", RULES_TABLE, re.MULTILINE)
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 every_name = pytest.mark.parametrize("name", NAMED)

@@ -79,80 +79,108 @@ def assess(
     among: Any = None,
     **reading: Unpack[AssessedReading],
 ) -> Any:
-    """Assess forecasts against outcomes: how good they are and what is wrong with them.
+    """Assess forecasts against outcomes: how good they are, and what is wrong.
+
+    Returns an `Assessment`. Print it, or read its ``verdict`` (a sentence), its
+    ``cost`` (log loss due to miscalibration, in nats; smaller is better) and
+    its ``remedy``. The printed table says of each metric which direction is
+    better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, which already holds
-        forecasts and outcomes; then the arguments that concern the reading of rows are not accepted.
-    y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
-        Predicted probabilities: of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution` or
-        `PIT` of a number, or `Ordered` classes; then ``y_true`` holds numbers or labels, the reference is that
-        of `skill`, climatology by default, and only ``metrics``, ``confidence`` and the reading are options beside it.
-    reference : "base-rate", mapping or array_like of shape (n,) or (n, C), optional
-        Also give skill scores, as `skill` does: against a constant forecast of the observed frequencies, against these
-        probabilities for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with
-        the same values.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a
+        `Tally`, which already holds forecasts and outcomes; then the arguments
+        that concern the reading of rows are not accepted.
+    y_prob : array_like (n,) or (n, C), frame, or predictive distributions
+        Predicted probabilities: of the positive class, or of each class. Or
+        `Quantiles`, `Samples`, `Distribution` or `PIT` of a number, or
+        `Ordered` classes; then ``y_true`` holds numbers or labels, the
+        reference is that of `skill`, climatology by default, and only
+        ``metrics``, ``confidence`` and the reading are options beside it.
+    reference : "base-rate", mapping or array_like (n,) or (n, C), optional
+        Also give skill scores, as `skill` does: against a constant forecast of
+        the observed frequencies, against these probabilities for the same rows,
+        or ``{"climatology": months}``: the observed frequencies among the rows
+        with the same values.
     metrics : sequence of str, default ()
-        Scoring rules to compute beside those of `SCORES`, by names that `score_named` knows.
+        Scoring rules to compute beside those of `SCORES`, by names that
+        `score_named` knows.
     measured : str or Estimator, default "shrunk-isotonic"
-        Estimator of the measured probability: a key of `ESTIMATORS`, or one of them with settings, as in
-        ``ESTIMATORS["equal-width"](bins=20)`` or ``"equal-width:bins=20"``.
+        Estimator of the measured probability: a key of `ESTIMATORS`, or one of
+        them with settings, as in ``ESTIMATORS["equal-width"](bins=20)`` or
+        ``"equal-width:bins=20"``.
     view : {"auto", "all-classes", "top-label", "each-class"}, default "auto"
-        Which pairs are measured: those of all classes together, of each row's most probable class, or of each class
-        by itself, which adds ``classes``, ``class_average`` and ``predicted``. "auto" is each-class for two classes,
-        which have one curve, that of the positive class, and all-classes for more. The top-label view has a curve, but
-        no measured means, slope or divergence. A tally of more than two classes needs the part "classes" for the
-        each-class view, and "predictions" for ``predicted``.
+        Which pairs are measured: those of all classes together, of each row's
+        most probable class, or of each class by itself, which adds ``classes``,
+        ``class_average`` and ``predicted``. "auto" is each-class for two
+        classes, which have one curve, that of the positive class, and
+        all-classes for more. The top-label view has a curve, but no measured
+        means, slope or divergence. A tally of more than two classes needs the
+        part "classes" for the each-class view, and "predictions" for
+        ``predicted``.
     floor : float, (float, float) or "auto", default "auto"
-        Probabilities below it are raised to it before averaging; "auto" is 0.01 / C for C classes, which for two is
-        the 0.005 of [CM]. A pair ``(low, 1 - low)`` also lowers those above its second number, as [N17] does.
+        Probabilities below it are raised to it before averaging; "auto" is 0.01
+        / C for C classes, which for two is the 0.005 of [CM]. A pair
+        ``(low, 1 - low)`` also lowers those above its second number, as [N17]
+        does.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     resamples : int, default 400
-        How many samples the intervals of what is measured and the band of calibrated forecasts are made from; 0 for
-        neither. They are drawn when first asked for.
+        How many samples the intervals of what is measured and the band of
+        calibrated forecasts are made from; 0 for neither. They are drawn when
+        first asked for.
     seed : int, default 0
         Random seed of the bootstrap replicates.
     n_jobs : int, optional
         As in `Tally.of`.
-    among : mapping from str to array_like of shape (n,), or data frame, optional
-        Columns in which groups of rows are searched where forecasts are wrong, as `find_groups` does with its defaults:
-        ``groups_found`` of the result. A `Tally` has no rows to search.
+    among : mapping from str to array_like (n,), or data frame, optional
+        Columns in which groups of rows are searched where forecasts are wrong,
+        as `find_groups` does with its defaults: ``groups_found`` of the result.
+        A `Tally` has no rows to search.
     **reading
-        How rows are read: options of `Forecasts`, which describes them, among them ``labels``, ``pos_label``,
-        ``scale`` ("percent", "logits", "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that may
-        depend on one another (those of a match, a document); intervals then take only clusters to be independent.
-        By default, "auto", such clusters are looked for in the order of the rows and in ``columns``, a data frame or
-        mapping of what else is known of each row; ``dependence`` of the result says what was found. None declines.
-        Of predictive distributions also ``censored`` (``{"above": limits}``, "below": beyond them outcomes are not
-        observed), and ``issued`` with ``target_date``, the times between which forecasts that overlap may depend.
+        How rows are read: options of `Forecasts`, which describes them, among
+        them ``labels``, ``pos_label``, ``scale`` ("percent", "logits",
+        "log-probs"), ``invalid``, ``sample_weight`` and ``clusters``, rows that
+        may depend on one another (those of a match, a document); intervals then
+        take only clusters to be independent. By default, "auto", such clusters
+        are looked for in the order of the rows and in ``columns``, a data frame
+        or mapping of what else is known of each row; ``dependence`` of the
+        result says what was found. None declines. Of predictive distributions
+        also ``censored`` (``{"above": limits}``, "below": beyond them outcomes
+        are not observed), and ``issued`` with ``target_date``, the times
+        between which forecasts that overlap may depend.
 
     Returns
     -------
     Assessment
-        Of predictive distributions a `DistributionAssessment`.
+        For predictive distributions, a `DistributionAssessment`.
 
     Raises
     ------
     InputError
-        For input that cannot be assessed as it stands, naming rows (counted from 0), column and remedy.
+        For input that cannot be assessed as it stands, naming rows (counted
+        from 0), column and remedy.
 
     Notes
     -----
-    Reported means are generalized means of order 1, 0 and -2/3 of the probabilities assigned to the outcomes;
-    measured means are the same of the estimated frequencies. Sources: Nelson 2017 [N17]; the
+    Reported means are generalized means of order 1, 0 and -2/3 of the
+    probabilities assigned to the outcomes; measured means are the same of the
+    estimated frequencies. Sources: Nelson 2017 [N17]; the
     classifier-metrics-at-scale paper [CM].
 
     Examples
     --------
+    >>> import numpy as np
     >>> from unperplexed import assess
-    >>> result = assess([1, 1, 0, 1], [0.9, 0.6, 0.3, 0.5])
-    >>> round(result.reported.geometric_accuracy, 4)
-    0.6593
-    >>> result.prediction_accuracy
-    0.875
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(0, 2, 2000)
+    >>> rain = rng.random(2000) < 1 / (1 + np.exp(-truth))
+    >>> result = assess(rain, 1 / (1 + np.exp(-2 * truth)))
+    >>> print(result.verdict)
+    Overconfident (calibration slope 0.54, 95% CI 0.49 to 0.59).
+    >>> round(result.cost, 2), round(result.auc.value, 2)
+    (0.06, 0.87)
     """
     if is_predictive(y_prob):
         from ..pairing.distribution_skill import DistributionSettings

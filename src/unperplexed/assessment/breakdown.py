@@ -441,60 +441,78 @@ def assess_by(
     seed: int = 0,
     **reading: Unpack[AssessedReading],
 ) -> Any:
-    """Assess each group of rows by itself, and all of them together: where are the forecasts worst?
+    """Assess each group of rows, and all rows together: where is it worst?
+
+    Returns a `Breakdown`: one `GroupAssessment` for each group, the worst
+    first. Larger geometric accuracy and smaller cost are better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tallies
-        Outcomes, as in `assess`. Or `Tallies`, which already contain forecasts and outcomes by group; then the
-        arguments that concern the reading of rows are not accepted.
+        Outcomes, as in `assess`. Or `Tallies`, which already contain forecasts
+        and outcomes by group; then the arguments that concern the reading of
+        rows are not accepted.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Reported probabilities, or predictive distributions, as in `assess`.
     by : array_like of shape (n,), mapping from name to such, or data frame
-        Which group each row is in: numbers, texts or dates, of one column or several. 3, 3.0, "3", "3.0" are the same
-        group. Rows without a value, None, NaN or "", are a group of their own, None.
-    sort : {"geometric_accuracy", "cost", "prediction_accuracy", "rows", "group"}, default "geometric_accuracy"
-        Which groups come first: those of the lowest reported geometric accuracy (as shrunk, with ``shrink``), the
-        highest cost of miscalibration, the lowest prediction accuracy, the most rows, or the first by name. By the
-        first three small groups stand behind all others, since chance makes the extremes there; by shrunken accuracies
-        they need not. Of predictive distributions by default the first by name; or the most "rows", the highest "cost"
-        or "score", the "coverage", "bias" or "width" that is farthest from the best, or the least "skill".
+        Which group each row is in: numbers, texts or dates, of one column or
+        several. 3, 3.0, "3", "3.0" are the same group. Rows without a value,
+        None, NaN or "", are a group of their own, None.
+    sort : str, default "geometric_accuracy"
+        Which groups come first: "geometric_accuracy" the lowest predicted
+        geometric accuracy (as shrunk, with ``shrink``), "cost" the highest cost
+        of miscalibration, "prediction_accuracy" the lowest accuracy, "rows" the
+        most rows, "group" the first by name. With the first three, small groups
+        stand behind all others, because chance makes the extremes there; by
+        shrunken accuracies they need not. Predictive distributions are sorted
+        by name by default; or by the most "rows", the highest "cost" or
+        "score", the "coverage", "bias" or "width" that is farthest from the
+        best, or the least "skill".
     shrink : bool, default False
-        Also give geometric accuracies shrunk towards what all groups have in common, the more the fewer rows a group
-        has. It takes at least four groups.
+        Also give geometric accuracies shrunk towards what all groups have in
+        common, the more the fewer rows a group has. It takes at least four
+        groups.
     most_groups : int, default 200,000
         More groups than this are refused.
     reference, metrics, measured, view, floor, confidence, resamples, seed
         As in `assess`.
     **reading
-        How rows are read, as in `assess`; the classes are those of all rows together, and so are the clusters that
-        are found where none are declared.
+        How rows are read, as in `assess`; the classes are those of all rows
+        together, and so are the clusters that are found where none are
+        declared.
 
     Returns
     -------
     Breakdown
-        Of predictive distributions a `DistributionBreakdown`, which ``shrink`` does not concern.
+        For predictive distributions, a `DistributionBreakdown`, which ``shrink``
+        does not concern.
 
     Raises
     ------
     InputError
-        As `assess`; for columns of other lengths than the forecasts, for too many groups, and for groups that cannot
-        be shrunk.
+        As `assess`; for columns of other lengths than the forecasts, for too
+        many groups, and for groups that cannot be shrunk.
 
     Notes
     -----
-    Rows are read in one pass. Of more than 1,000 groups none is diagnosed by itself, which takes a millisecond for each
-    and thirty where something is wrong; ``breakdown["group"]`` makes the assessment of one. Groups are shrunk
-    on the log scale by the credibility estimator of Bühlmann and Straub (1970), empirical Bayes with the between-group
-    variance of DerSimonian and Laird (1986), with errors after Morris (1983). A group is marked as small after the
-    rule that assessing calibration takes at least 100 events and 100 non-events (Vergouwe et al. 2005).
+    Rows are read in one pass. Of more than 1,000 groups none is diagnosed by
+    itself, which takes a millisecond for each and thirty where something is
+    wrong; ``breakdown["group"]`` makes the assessment of one. Groups are shrunk
+    on the log scale by the credibility estimator of Bühlmann and Straub (1970),
+    empirical Bayes with the between-group variance of DerSimonian and Laird
+    (1986), with errors after Morris (1983). A group is marked as small after
+    the rule that assessing calibration takes at least 100 events and 100
+    non-events (Vergouwe et al. 2005).
 
     Examples
     --------
     >>> from unperplexed import assess_by
-    >>> result = assess_by([1, 0, 1, 1], [0.8, 0.3, 0.6, 0.4], by=["sun", "sun", "moon", "moon"])
-    >>> [(group.key, round(group.assessment.reported.geometric_accuracy, 3)) for group in result.groups]
-    [(('moon',), 0.49), (('sun',), 0.748)]
+    >>> y, p = [1, 0, 1, 1] * 100, [0.8, 0.3, 0.6, 0.4] * 100
+    >>> result = assess_by(y, p, by=["sun", "sun", "moon", "moon"] * 100)
+    >>> print(result["moon"].verdict)
+    Underpredicts '1' (mean prediction 50.0%, observed frequency 100.0%).
+    >>> [group.key for group in result.groups]
+    [('moon',), ('sun',)]
     >>> result["sun"].prediction_accuracy
     1.0
     """

@@ -152,55 +152,72 @@ def decision_curve(
     confidence: float = 0.95,
     **reading: Unpack[RowReading],
 ) -> DecisionCurve:
-    """Net benefit of deciding by a forecast, over thresholds (decision curve analysis). Larger is better.
+    """Net benefit over thresholds (decision curve analysis). Larger is better.
 
-    At a threshold of 0.1 one acts on every row with a probability of at least 0.1: one accepts nine false positives for
-    one true positive. A forecast is useful where its net benefit is above that of acting on all rows and of acting on
-    none. Miscalibration lowers it, whatever the ranking.
+    Returns a `DecisionCurve`. Print it to see from which thresholds a forecast
+    is useful, that is, where its net benefit is above the net benefit of acting
+    on all rows and of acting on none. At a threshold of 0.1 you act on every
+    row with a probability of at least 0.1, so you accept nine false positives
+    for one true positive. Miscalibration lowers the net benefit, whatever the
+    ranking.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, 2), or Tally
-        Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
+        Outcomes of two classes. Or a `Tally` of independent rows, with nothing
+        beside.
     y_prob : array_like of shape (n,) or (n, 2), or mapping from name to such
-        Predicted probabilities of one forecaster, or of several on the same rows.
+        Predicted probabilities of one forecaster, or of several on the same
+        rows.
     thresholds : array_like, optional
-        Probabilities in (0, 1) from which on one acts; 0.01, 0.02, ..., 0.99 by default.
-    recalibrated : True, array_like, object with ``transform``, or mapping from name to such, optional
-        Recalibrated probabilities to show as well: True for cross-fitted ones (each row's from the other folds),
-        probabilities, or a `Recalibrator` that was fitted on other rows.
+        Probabilities in (0, 1) from which on one acts; 0.01, 0.02, ..., 0.99 by
+        default.
+    recalibrated : True, array_like, object with ``transform``, mapping, optional
+        Recalibrated probabilities to show as well: True for cross-fitted ones
+        (each row's from the other folds), probabilities, or a `Recalibrator`
+        that was fitted on other rows.
     confidence : float, default 0.95
         Confidence level of the pointwise intervals, in (0, 1).
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``clusters``, the
-        clusters of rows that may depend on one another.
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, and
+        ``clusters``, the clusters of rows that may depend on one another.
 
     Returns
     -------
     DecisionCurve
-        ``thresholds``, ``models``, ``all`` and ``none``, each with net benefit, standardized net benefit and net
-        interventions avoided, with intervals; ``frame()``, ``plot()``, ``to_json()``.
+        ``thresholds``, ``models``, ``all`` and ``none``, each with net benefit,
+        standardized net benefit and net interventions avoided, with intervals;
+        ``frame()``, ``plot()``, ``to_json()``.
 
     Raises
     ------
     InputError
-        As `Forecasts`; for more than two classes; for a threshold outside (0, 1); for recalibrated probabilities of
-        other rows; for a tally of rows in clusters.
+        As `Forecasts`; for more than two classes; for a threshold outside (0,
+        1); for recalibrated probabilities of other rows; for a tally of rows in
+        clusters.
 
     Notes
     -----
-    Vickers and Elkin (2006): ``NB = TP/n - FP/n * t/(1 - t)`` with a row acted on where ``p >= t``. Standardized: NB
-    divided by the observed frequency. Net interventions avoided: ``(NB - NB of acting on all) / (t/(1 - t))``. Each is
-    a share minus a multiple of another. Its interval joins their Wilson limits (MOVER, Zou and Donner 2008), so that it
-    stays honest where false positives, or false negatives, are rare; effective numbers of rows stand for weights and
-    clusters. Intervals are pointwise, not simultaneous. A tally gives what its rows would, or where it counts in cells,
-    net benefits within ``bounds`` of theirs.
+    Vickers and Elkin (2006): ``NB = TP/n - FP/n * t/(1 - t)`` with a row acted
+    on where ``p >= t``. Standardized: NB divided by the observed frequency. Net
+    interventions avoided: ``(NB - NB of acting on all) / (t/(1 - t))``. Each is
+    a share minus a multiple of another. Its interval joins their Wilson limits
+    (MOVER, Zou and Donner 2008), so that it stays honest where false positives,
+    or false negatives, are rare; effective numbers of rows stand for weights
+    and clusters. Intervals are pointwise, not simultaneous. A tally gives what
+    its rows would, or where it counts in cells, net benefits within ``bounds``
+    of theirs.
 
     Examples
     --------
     >>> from unperplexed import decision_curve
-    >>> curve = decision_curve([0, 0, 1, 0, 1], [0.1, 0.3, 0.4, 0.6, 0.9], thresholds=[0.2, 0.5])
+    >>> y, p = [0, 0, 1, 0, 1] * 100, [0.1, 0.3, 0.4, 0.6, 0.9] * 100
+    >>> curve = decision_curve(y, p, thresholds=[0.2, 0.5])
+    >>> for line in curve.to_text().splitlines()[:2]:
+    ...     print(line)
+    The model is significantly better than acting on all rows and on none at
+    thresholds 0.2.
     >>> curve.models["model"].net_benefit
     array([0.3, 0. ])
     >>> curve.all.net_benefit

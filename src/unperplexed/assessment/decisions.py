@@ -201,59 +201,69 @@ def decide(
     seed: int = 0,
     **reading: Unpack[RowReading],
 ) -> Decision:
-    """Find the threshold of least expected cost, and what decisions there cost. Smaller cost is better.
+    """Find the threshold of least expected cost, and what decisions there cost.
 
-    For calibrated probabilities the threshold follows from the costs alone. It needs no search: acting from
-    ``c_fp / (c_fp + c_fn)`` on has the least expected cost. Miscalibrated probabilities cost more there, and the result
-    says how much.
+    Returns a `Decision`. Print it, or read its ``verdict``, ``threshold`` and
+    ``cost`` (smaller is better). For calibrated probabilities the threshold
+    follows from the costs alone: acting from ``c_fp / (c_fp + c_fn)`` on has
+    the least expected cost, so no search is needed. Miscalibrated probabilities
+    cost more there, and the result says how much.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, 2), or Tally
-        Outcomes of two classes. Or a `Tally` of independent rows, with nothing beside.
+        Outcomes of two classes. Or a `Tally` of independent rows, with nothing
+        beside.
     y_prob : array_like of shape (n,) or (n, 2)
         Predicted probabilities of the positive class, or of both.
     cost_fp, cost_fn : float, or array_like of shape (n,)
-        Costs of a false positive, acting on a negative row, and of a false negative, not acting on a positive one, in
-        any unit: of all rows, or of each. Each row then has a threshold of its own.
+        Costs of a false positive, acting on a negative row, and of a false
+        negative, not acting on a positive one, in any unit: of all rows, or of
+        each. Each row then has a threshold of its own.
     cost_tp, cost_tn : float, or array_like of shape (n,), default 0
-        Costs of a true positive and of a true negative, in the same unit; benefits are negative costs.
+        Costs of a true positive and of a true negative, in the same unit;
+        benefits are negative costs.
     capacity : int, optional
-        Number of rows that can be acted on at most, in all or in each period: precision and recall at k. Rows where
-        acting saves nothing are left out; of rows that tie for the last places the expectation is taken.
+        Number of rows that can be acted on at most, in all or in each period:
+        precision and recall at k. Rows where acting saves nothing are left out;
+        of rows that tie for the last places the expectation is taken.
     period : array_like of shape (n,), optional
         Period of each row, such as its day, each of which has this capacity.
-    recalibrated : True, None, array_like or object with ``transform``, default True
-        Recalibrated probabilities, to see what miscalibration costs: True for cross-fitted ones (each row's from the
-        other folds), probabilities, or a `Recalibrator` that was fitted on other rows; None for none. For a tally
+    recalibrated : True, None, array_like, object with ``transform``, default True
+        Recalibrated probabilities, to see what miscalibration costs: True for
+        cross-fitted ones (each row's from the other folds), probabilities, or a
+        `Recalibrator` that was fitted on other rows; None for none. For a tally
         there are no rows to pass probabilities of.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     seed : int, default 0
         Random seed of the folds.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``clusters``, the
-        clusters of rows that may depend on one another.
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, and
+        ``clusters``, the clusters of rows that may depend on one another.
 
     Returns
     -------
     Decision
-        ``threshold``, ``cost``, ``cost_all``, ``cost_none``, ``confusion`` (with Wilson intervals), ``best_threshold``
-        with its ``optimism``, ``recalibrated`` and ``miscalibration``, ``capacity``.
+        ``threshold``, ``cost``, ``cost_all``, ``cost_none``, ``confusion``
+        (with Wilson intervals), ``best_threshold`` with its ``optimism``,
+        ``recalibrated`` and ``miscalibration``, ``capacity``.
 
     Raises
     ------
     InputError
-        As `Forecasts`; for more than two classes; for costs by which acting, or not acting, would never be right; for a
-        tally of rows in clusters.
+        As `Forecasts`; for more than two classes; for costs by which acting, or
+        not acting, would never be right; for a tally of rows in clusters.
 
     Notes
     -----
-    The threshold is ``(c_fp - c_tn) / (c_fp - c_tn + c_fn - c_tp)`` (Elkan 2001). Mean costs
-    have sandwich standard errors, of clusters where there are ``clusters``. The threshold that is best on the rows
-    themselves looks better than it is; its optimism is the cross-fitted cost minus that cost. A tally gives what its
-    rows would, or where it counts in cells, costs within ``bound`` of theirs.
+    The threshold is ``(c_fp - c_tn) / (c_fp - c_tn + c_fn - c_tp)`` (Elkan
+    2001). Mean costs have sandwich standard errors, of clusters where there are
+    ``clusters``. The threshold that is best on the rows themselves looks better
+    than it is; its optimism is the cross-fitted cost minus that cost. A tally
+    gives what its rows would, or where it counts in cells, costs within
+    ``bound`` of theirs.
 
     Examples
     --------
@@ -263,10 +273,12 @@ def decide(
     >>> p = rng.beta(1, 4, 2000)
     >>> fraud = rng.random(2000) < p
     >>> found = decide(fraud, p, cost_fp=1, cost_fn=4, recalibrated=None)
+    >>> print(found.to_text().splitlines()[0])
+    Act where the probability of 'True' is at least 0.2.
+    >>> round(found.cost.value, 2), round(found.cost_all.value, 2)
+    (0.48, 0.8)
     >>> found.threshold
     0.2
-    >>> found.cost.value < min(found.cost_all.value, found.cost_none.value)
-    True
     """
     checked_sampling(confidence, 0, seed)
     if period is not None and capacity is None:

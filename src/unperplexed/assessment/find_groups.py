@@ -56,85 +56,109 @@ def find_groups(
     seed: int = 0,
     **reading: Unpack[NumberReading],
 ) -> Groups:
-    """Find groups of rows in which forecasts are wrong, beyond the error that all rows share.
+    """Find groups of rows in which forecasts are wrong.
 
-    All rules of one condition, or of two on different columns, are tested at once: such as ``age >= 34 and sex = f``.
-    Those that stand out are named one after another, each beside those before it. The probability of naming any group
-    of forecasts that err alike everywhere is about 5%. A column in a rule need not be the cause of the error.
+    Returns `Groups`: ``items`` lists the groups, the costliest first (smaller
+    cost is better), and is empty if nothing stands out from the error that all
+    rows share. All rules of one condition, or of two on different columns, are
+    tested at once, such as ``age >= 34 and sex = f``. If forecasts err alike
+    everywhere, one is named with a probability of about 5%. A column in a
+    rule need not be the cause of the error.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
     y_prob : array_like of shape (n,) or (n, C), or predictive distributions
-        Predicted probabilities, of rows that did not train the model. Or `Quantiles`, `Samples`, `Distribution` or
-        `PIT` of a number, or `Ordered` classes, as in `assess`.
+        Predicted probabilities, of rows that did not train the model. Or
+        `Quantiles`, `Samples`, `Distribution` or `PIT` of a number, or
+        `Ordered` classes, as in `assess`.
     among : mapping from str to array_like of shape (n,), or data frame
-        Columns among which to search: numbers, dates or categories, at most 60. Of dates month and weekday are searched
-        too. A missing value is a condition.
+        Columns among which to search: numbers, dates or categories, at most 60.
+        Of dates month and weekday are searched too. A missing value is a
+        condition.
     max_groups : int, default 6
         Groups to name at most, of each class.
     view : {"each-class", "top-label"}, default "each-class"
-        With more than two classes, whether each class is searched or whether the most probable class is right, with
-        the predicted class as a further column. More than ten classes are always searched the second way.
+        With more than two classes, whether each class is searched or whether
+        the most probable class is right, with the predicted class as a further
+        column. More than ten classes are always searched the second way.
     seed : int, default 0
         Random seed of the samples and of the folds.
     **reading
-        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``labels``, ``pos_label``,
-        ``ignore_label``, ``scale``, ``invalid``; of distributions ``censored``, ``issued`` and ``target_date``. Windows
-        that overlap are in clusters by stretches of the time of issue, as long as the longest.
+        How rows are read, as in `assess`: ``sample_weight``, ``clusters``,
+        ``labels``, ``pos_label``, ``ignore_label``, ``scale``, ``invalid``; of
+        distributions ``censored``, ``issued`` and ``target_date``. Windows that
+        overlap are in clusters by stretches of the time of issue, as long as
+        the longest.
 
     Returns
     -------
     Groups
-        ``items``, each with its ``rule``, ``rows``, ``effect`` in log-odds and its ``cost`` (larger is worse);
-        ``p_value`` (is any group wrong?); ``gain`` of correcting the groups, cross-fitted (larger is better);
+        ``items``, each with its ``rule``, ``rows``, ``effect`` in log-odds and
+        its ``cost`` (larger is worse); ``p_value`` (is any group wrong?);
+        ``gain`` of correcting the groups, cross-fitted (larger is better);
         ``detectable_bias`` in log-odds (smaller is better).
 
     Raises
     ------
     InputError
-        For invalid input, with the rows (counted from 0) and the remedy; for a column that holds the outcomes, one of
-        another length, and too many columns.
+        For invalid input, with the rows (counted from 0) and the remedy; for a
+        column that holds the outcomes, one of another length, and too many
+        columns.
 
     Notes
     -----
-    The curve that all rows share, q, is a logistic regression on functions of the log-odds s. With v = q (1 - q) and g
-    the rows of a rule, its scores are ::
+    The curve that all rows share, q, is a logistic regression on functions of
+    the log-odds s. With v = q (1 - q) and g the rows of a rule, its scores are
+    ::
 
         S = sum_g (y - q),   S' = sum_g s (y - q), less its regression on S
 
-    whose variances V after projection on the curve's functions are known (of more than 100,000 rows from a random
-    sample). Evidence is -ln of the p-value of the signed
-    root of the deviance of a scaled Poisson variable that has this variance and third moment. 199 samples of outcomes
-    from q, on at most 20,000 rows, tell how large the largest evidence gets by chance: a Gumbel distribution for rules
-    of one and of two conditions, by bias and by slope, and one for the largest of these (Westfall and Young 1993). A
-    rule needs 20 rows, 1% of the rows, an information sum_g v of 5 and at most half of all of it.
+    whose variances V after projection on the curve's functions are known (of
+    more than 100,000 rows from a random sample). Evidence is -ln of the p-value
+    of the signed root of the deviance of a scaled Poisson variable that has
+    this variance and third moment. 199 samples of outcomes from q, on at most
+    20,000 rows, tell how large the largest evidence gets by chance: a Gumbel
+    distribution for rules of one and of two conditions, by bias and by slope,
+    and one for the largest of these (Westfall and Young 1993). A rule needs 20
+    rows, 1% of the rows, an information sum_g v of 5 and at most half of all of
+    it.
 
-    The interval of an effect is the estimate plus or minus its standard error times the ``|z|`` that the largest of all
-    rules exceeds by chance with a probability of 5%. With clusters standard errors are those of independent rows times
-    the root of the rule's variance factor. The shrunken effect is the most likely one given that ``|z|`` exceeded that
-    limit. Costs are log-likelihood ratios of successive groups, divided by the number of rows, times
-    (shrunken / effect)^2. For the gain the whole search is repeated without each of five folds, of more than 20,000
-    rows in cells of the log-odds that are 1/128 wide; `Recalibrator` maps the forecasts, the shrunken effects are
-    added to the log-odds, and a second map mends what comes out, compared with the first map alone. Maps are fitted
-    without the fold, and weigh what they do on all rows. With more than two classes they are `Recalibrator`'s
-    ``"logistic"`` ones.
+    The interval of an effect is the estimate plus or minus its standard error
+    times the ``|z|`` that the largest of all rules exceeds by chance with a
+    probability of 5%. With clusters standard errors are those of independent
+    rows times the root of the rule's variance factor. The shrunken effect is
+    the most likely one given that ``|z|`` exceeded that limit. Costs are
+    log-likelihood ratios of successive groups, divided by the number of rows,
+    times (shrunken / effect)^2. For the gain the whole search is repeated
+    without each of five folds, of more than 20,000 rows in cells of the
+    log-odds that are 1/128 wide; `Recalibrator` maps the forecasts, the
+    shrunken effects are added to the log-odds, and a second map mends what
+    comes out, compared with the first map alone. Maps are fitted without the
+    fold, and weigh what they do on all rows. With more than two classes they
+    are `Recalibrator`'s ``"logistic"`` ones.
 
-    Of predictive distributions S is the sum of the first direction of the normal scores, and S' of the second less its
-    regression on S, both mended by a shift, scale, skew and tail that all rows share: outcomes above the median, and
-    far from it. Their variances are those seen of mended scores, which samples are drawn from. A group has a shift, in
-    predicted spreads (error "bias"), or a factor of the width (error "width"), fitted one after another. There is no
-    gain.
+    Of predictive distributions S is the sum of the first direction of the
+    normal scores, and S' of the second less its regression on S, both mended by
+    a shift, scale, skew and tail that all rows share: outcomes above the
+    median, and far from it. Their variances are those seen of mended scores,
+    which samples are drawn from. A group has a shift, in predicted spreads
+    (error "bias"), or a factor of the width (error "width"), fitted one after
+    another. There is no gain.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import unperplexed as up
+    >>> from unperplexed import find_groups
     >>> rng = np.random.default_rng(0)
-    >>> age, log_odds = rng.integers(18, 80, 2000), rng.normal(size=2000)
-    >>> ill = rng.random(2000) < 1 / (1 + np.exp(-log_odds - np.where(age >= 60, 1.2, 0)))
-    >>> found = up.find_groups(ill, 1 / (1 + np.exp(-log_odds)), among={"age": age, "height": rng.normal(170, 9, 2000)})
+    >>> age, height = rng.integers(18, 80, 2000), rng.normal(170, 9, 2000)
+    >>> s = rng.normal(size=2000)
+    >>> ill = rng.random(2000) < 1 / (1 + np.exp(-s - 1.2 * (age >= 60)))
+    >>> risk = 1 / (1 + np.exp(-s))
+    >>> found = find_groups(ill, risk, among={"age": age, "height": height})
+    >>> print(found.to_text().splitlines()[0])
+    Wrong in 1 group of rows, beyond the error that all rows share (p < 0.001).
     >>> [(item.rule, item.rows) for item in found.items]
     [('age >= 60', 667)]
     """

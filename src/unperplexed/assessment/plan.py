@@ -56,31 +56,38 @@ def plan(
     power: float = 0.8,
     design_effect: float = 1.0,
 ) -> Plan:
-    """Say how many rows a validation needs, for intervals of a width, and to see errors of a size.
+    """Find how many rows a validation needs, before you collect them.
 
-    Fewer is better, but for what you want to know; the number is what the most demanding of your questions needs.
+    Returns a `Plan`: ``rows`` is the number that your most demanding question
+    needs, and ``needs`` has the number for each question.
 
     Parameters
     ----------
     rate : float
         Expected frequency of the positive class, in (0, 1).
     auc : float, optional
-        Expected area under the ROC curve (c-statistic), in (0.5, 1). Log-odds are then normal for either outcome.
-        Without it all predictions are taken to be alike, which suffices for the O/E ratio and for a bias.
+        Expected area under the ROC curve (c-statistic), in (0.5, 1). Log-odds
+        are then normal for either outcome. Without it all predictions are taken
+        to be alike, which suffices for the O/E ratio and for a bias.
     bias : float, optional
-        A difference between mean prediction and observed frequency that should be seen, such as 0.02 for 2 points.
+        A difference between mean prediction and observed frequency that should
+        be seen, such as 0.02 for 2 points.
     slope : float, optional
         A calibration slope that should be told from 1, such as 0.8.
     precision : mapping from str to float, optional
-        Widths of 95% confidence intervals, by "oe", "slope", "auc" and "net_benefit" (standardized, at each of the
-        thresholds). Where neither ``bias`` nor ``slope`` is asked for: 0.2, 0.2, 0.1 and 0.2, as far as they can be
-        computed.
+        Widths of 95% confidence intervals, by "oe", "slope", "auc" and
+        "net_benefit" (standardized, at each of the thresholds). Where neither
+        ``bias`` nor ``slope`` is asked for: 0.2, 0.2, 0.1 and 0.2, as far as
+        they can be computed.
     thresholds : array_like, default ()
-        Probabilities in (0, 1) from which on one acts: they ask for the net benefit, which takes ``auc``.
+        Probabilities in (0, 1) from which on one acts: they ask for the net
+        benefit, which takes ``auc``.
     power : float, default 0.8
-        Probability of seeing the bias and the slope at the level of 5%, in (0.5, 1).
+        Probability of seeing the bias and the slope at the level of 5%, in
+        (0.5, 1).
     design_effect : float, default 1.0
-        Factor for rows that depend on one another, such as patients of a hospital: rows divided by effective rows.
+        Factor for rows that depend on one another, such as patients of a
+        hospital: rows divided by effective rows.
 
     Returns
     -------
@@ -90,22 +97,28 @@ def plan(
     Raises
     ------
     InputError
-        For numbers out of their range, for a question that takes ``auc``, and without a question.
+        For numbers out of their range, for a question that takes ``auc``, and
+        without a question.
 
     Notes
     -----
-    Intervals are those of Riley et al. (2021): the standard error of ln O/E is sqrt((1 - rate) / (n rate)), that of the
-    slope follows from Fisher's information, that of the AUC is Newcombe's (2006), and that of the standardized net
-    benefit is Marsh et al.'s (2020). A bias and a slope are each tested alone; the verdict, which looks for more, needs
-    some more rows. A bias has the number of rows of predictions that are all alike, which is the largest.
+    Intervals are those of Riley et al. (2021): the standard error of ln O/E is
+    sqrt((1 - rate) / (n rate)), that of the slope follows from Fisher's
+    information, that of the AUC is Newcombe's (2006), and that of the
+    standardized net benefit is Marsh et al.'s (2020). A bias and a slope are
+    each tested alone; the verdict, which looks for more, needs some more rows.
+    A bias has the number of rows of predictions that are all alike, which is
+    the largest.
 
-    R. D. Riley et al., *Statistics in Medicine* 40 (2021), 4230, doi:10.1002/sim.9025.
+    R. D. Riley et al., *Statistics in Medicine* 40 (2021), 4230,
+    doi:10.1002/sim.9025.
 
     Examples
     --------
     >>> from unperplexed import plan
-    >>> plan(rate=0.1, bias=0.02).rows
-    1856
+    >>> found = plan(rate=0.1, bias=0.02)
+    >>> print(found.to_text().splitlines()[0])
+    You need 1,856 rows, with about 186 events among them.
     >>> plan(rate=0.1, precision={"oe": 0.2}).needs
     {'O/E, interval of width 0.2': 3469}
     """

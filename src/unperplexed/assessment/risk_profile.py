@@ -239,14 +239,17 @@ def risk_profile(
     orders : array_like, optional
         Orders of the mean; 121 of them from -3 to 3 by default.
     floor : float, (float, float) or "auto", default "auto"
-        Probabilities below it are raised to it, and those above the second of a pair lowered; as in `assess`.
+        Probabilities below it are raised to it, and those above the second of a
+        pair lowered; as in `assess`.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight`` of shape (n,), ``labels`` and ``pos_label``.
+        How rows are read, as in `Forecasts`: ``sample_weight`` of shape (n,),
+        ``labels`` and ``pos_label``.
 
     Returns
     -------
     RiskProfile
-        With ``orders``, ``values``, ``standard_errors``, ``few_rows``, ``interval()`` and ``plot()``.
+        With ``orders``, ``values``, ``standard_errors``, ``few_rows``,
+        ``interval()`` and ``plot()``.
 
     Raises
     ------
@@ -255,8 +258,8 @@ def risk_profile(
 
     Notes
     -----
-    ``se(M_r) = M_r^(1-r)/|r| se(mean p^r)``, ``se(M_0) = M_0 se(mean ln p)``; it needs a finite second moment
-    of p^r.
+    ``se(M_r) = M_r^(1-r)/|r| se(mean p^r)``, ``se(M_0) = M_0 se(mean ln p)``;
+    it needs a finite second moment of p^r.
 
     Examples
     --------
@@ -289,7 +292,8 @@ def geometric_accuracy(
 ) -> float:
     """Geometric mean of the probabilities assigned to the outcomes. Larger is better.
 
-    With floor 0 it is exp(-log loss) = 1/perplexity: 1/C for a forecaster who knows nothing of C classes.
+    With floor 0 it is exp(-log loss) = 1/perplexity: 1/C for a forecaster who
+    knows nothing of C classes.
 
     Parameters
     ----------
@@ -348,7 +352,8 @@ def decisiveness(
 
     Notes
     -----
-    The generalized mean of order 1 ([N17] section 3). Not proper: it rewards overconfidence.
+    The generalized mean of order 1 ([N17] section 3). Not proper: it rewards
+    overconfidence.
 
     Examples
     --------
@@ -363,8 +368,8 @@ def decisiveness(
 def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **reading: Unpack[WeightedReading]) -> float:
     """Mean of order -2/3 of the probabilities assigned to the outcomes. Larger is better.
 
-    It depends most on the smallest of them: on outcomes that were assigned a low probability. With floor 0 a
-    single 0 makes it 0.
+    It depends most on the smallest of them: on outcomes that were assigned a
+    low probability. With floor 0 a single 0 makes it 0.
 
     Parameters
     ----------
@@ -385,7 +390,8 @@ def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **read
 
     Notes
     -----
-    The order conjugate to 1 under kappa -> -kappa/(1 + kappa) ([N17] section 3).
+    The order conjugate to 1 under kappa -> -kappa/(1 + kappa) ([N17] section
+    3).
 
     Examples
     --------
@@ -400,7 +406,7 @@ def robustness(y_true: Any, y_prob: Any, *, floor: Floor = DEFAULT_FLOOR, **read
 def floor_sensitivity(
     y_true: Any, y_prob: Any, *, floors: Sequence[float] = SENSITIVITY_FLOORS, **reading: Unpack[WeightedReading]
 ) -> dict[float, Averages]:
-    """How much the three headline means owe to the floor: [CM] Table 2 for one's own forecasts.
+    """The three averages at several floors, to see how much the floor decides ([CM] Table 2).
 
     Parameters
     ----------
@@ -412,7 +418,8 @@ def floor_sensitivity(
     Returns
     -------
     dict of float to Averages
-        For each floor ``decisiveness``, ``geometric_accuracy`` and ``robustness``; larger is better.
+        For each floor ``decisiveness``, ``geometric_accuracy`` and
+        ``robustness``; larger is better.
 
     Raises
     ------

@@ -79,25 +79,28 @@ def expected_calibration_error(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
-        has the part "classes".
+        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the
+        each-class view takes one that has the part "classes".
     y_prob : array_like of shape (n,) or (n, C)
         Predicted probabilities of the positive class, or of each class.
     bins : int, default 15
         How many bins divide [0, 1], or the pairs. Empty ones do not count.
     binning : {"equal-width", "equal-population"}, default "equal-width"
-        Bins of equal width hold their lower edge, the last one both. Those of equal population hold equal numbers
-        of pairs; a value's pairs are never split but all go to the bin in which the middle one of them lies, so that
-        bins can be uneven, and fewer.
+        Bins of equal width hold their lower edge, the last one both. Those of
+        equal population hold equal numbers of pairs; a value's pairs are never
+        split but all go to the bin in which the middle one of them lies, so
+        that bins can be uneven, and fewer.
     norm : {1, 2, inf}, default 1
-        How the bins' distances are averaged: 1 the mean (ECE), 2 the root mean square (RMSCE), inf the largest
-        (MCE).
+        How the bins' distances are averaged: 1 the mean (ECE), 2 the root mean
+        square (RMSCE), inf the largest (MCE).
     view : {"top-label", "each-class", "all-classes"}, optional
-        Which pairs: those of the most probable class; of each class in bins of its own, averaged over classes, but of
-        two classes the positive one alone; or of all classes in the same bins. By default each-class for two
+        Which pairs: those of the most probable class; of each class in bins of
+        its own, averaged over classes, but of two classes the positive one
+        alone; or of all classes in the same bins. By default each-class for two
         classes, top-label for more.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale``, ``invalid`` ...
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``scale``, ``invalid`` ...
 
     Returns
     -------
@@ -107,14 +110,17 @@ def expected_calibration_error(
     Raises
     ------
     InputError
-        As `Forecasts`; for no rows; for other bins, binning, norm or view; for a tally without what the view needs.
+        As `Forecasts`; for no rows; for other bins, binning, norm or view; for
+        a tally without what the view needs.
 
     Notes
     -----
-    ``(sum_k n_k/n |mean reported_k - frequency_k|^norm)^(1/norm)`` over bins k of n_k pairs, in the each-class view
-    over the bins of all classes. Top-label, norm 1: ECE (Naeini et al. 2015; Guo et al. 2017). Each-class:
-    class-wise ECE (Kull et al. 2019), with equal population ACE (Nixon et al. 2019), with norm 2 the marginal
-    calibration error (Kumar et al. 2019). Biased upwards: bins of few pairs are off by chance.
+    ``(sum_k n_k/n |mean reported_k - frequency_k|^norm)^(1/norm)`` over bins k
+    of n_k pairs, in the each-class view over the bins of all classes.
+    Top-label, norm 1: ECE (Naeini et al. 2015; Guo et al. 2017). Each-class:
+    class-wise ECE (Kull et al. 2019), with equal population ACE (Nixon et al.
+    2019), with norm 2 the marginal calibration error (Kumar et al. 2019).
+    Biased upwards: bins of few pairs are off by chance.
 
     Examples
     --------
@@ -140,8 +146,8 @@ def smooth_calibration_error(
 ) -> float:
     """Calibration error with a kernel instead of bins, which chooses its own width. Smaller is better.
 
-    A small change of the probabilities changes it little, while they can cross the edge of a bin and change the ECE
-    at once.
+    A small change of the probabilities changes it little, while they can cross
+    the edge of a bin and change the ECE at once.
 
     Parameters
     ----------
@@ -156,14 +162,17 @@ def smooth_calibration_error(
     Raises
     ------
     InputError
-        As `Forecasts`; for no rows; for another view; for a tally without what the view needs.
+        As `Forecasts`; for no rows; for another view; for a tally without what
+        the view needs.
 
     Notes
     -----
-    smECE (Błasiok and Nakkiran 2024): the integral over [0, 1] of ``|sum_i w_i (p_i - y_i) K(t, p_i)| / sum w``, K the
-    Gaussian kernel reflected at 0 and 1 whose standard deviation equals the result. The reflected kernel damps
-    cosine waves; residuals are shared out to 2**14 points, so that its cost does not grow with their number and the
-    result is right to about 1e-6. In the each-class view the mean over classes.
+    smECE (Błasiok and Nakkiran 2024): the integral over [0, 1] of ``|sum_i w_i
+    (p_i - y_i) K(t, p_i)| / sum w``, K the Gaussian kernel reflected at 0 and 1
+    whose standard deviation equals the result. The reflected kernel damps
+    cosine waves; residuals are shared out to 2**14 points, so that its cost
+    does not grow with their number and the result is right to about 1e-6. In
+    the each-class view the mean over classes.
 
     Examples
     --------
@@ -184,13 +193,15 @@ def calibration_errors(
     Parameters
     ----------
     y_true, y_prob, bins, **reading
-        As in `expected_calibration_error`. For a tally without the part "classes" there is no each-class view.
+        As in `expected_calibration_error`. For a tally without the part
+        "classes" there is no each-class view.
 
     Returns
     -------
     dict of str to CalibrationErrors
-        By view: ``"top-label"``, whose ``ece`` is what is called ECE where there are many classes; ``"each-class"``,
-        whose ``ece`` is the class-wise ECE (of two classes the one of binary forecasts) and
+        By view: ``"top-label"``, whose ``ece`` is what is called ECE where
+        there are many classes; ``"each-class"``, whose ``ece`` is the
+        class-wise ECE (of two classes the one of binary forecasts) and
         ``ece_equal_population`` the ACE; and ``"all-classes"``.
 
     Raises
@@ -346,38 +357,43 @@ def decompose(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the each-class view takes one that
-        has the part "classes".
+        Outcomes: labels or one-hot rows. Or a `Tally`, which needs no more; the
+        each-class view takes one that has the part "classes".
     y_prob : array_like of shape (n,) or (n, C)
         Predicted probabilities of the positive class, or of each class.
     score : {"brier_score", "log_loss"}, default "brier_score"
-        The Brier score summed over classes: halve all four figures of two classes for the scale on which CORP
-        prints them.
+        The Brier score summed over classes: halve all four figures of two
+        classes for the scale on which CORP prints them.
     view : {"each-class", "all-classes", "top-label"}, optional
-        How forecasts are recalibrated, and the reference. Each-class: each class by a curve of its own, to its base
-        rate; for two classes this is CORP. All-classes: one curve for all, to 1/C. Top-label: only whether the top
-        class happens, as a forecast of two classes, right and wrong. By default each-class for two classes,
-        all-classes for more.
+        How forecasts are recalibrated, and the reference. Each-class: each
+        class by a curve of its own, to its base rate; for two classes this is
+        CORP. All-classes: one curve for all, to 1/C. Top-label: only whether
+        the top class happens, as a forecast of two classes, right and wrong. By
+        default each-class for two classes, all-classes for more.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale``, ``invalid`` ...
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``scale``, ``invalid`` ...
 
     Returns
     -------
     Decomposition
-        ``score``, ``miscalibration``, ``discrimination``, ``uncertainty``. Where 0 was assigned to an outcome, log
-        loss and its miscalibration are infinite.
+        ``score``, ``miscalibration``, ``discrimination``, ``uncertainty``.
+        Where 0 was assigned to an outcome, log loss and its miscalibration are
+        infinite.
 
     Raises
     ------
     InputError
-        As `Forecasts`; for no rows; for another score or view; for a tally without what the view needs.
+        As `Forecasts`; for no rows; for another score or view; for a tally
+        without what the view needs.
 
     Notes
     -----
-    CORP (Dimitriadis, Gneiting and Jordan 2021): MCB = S(p) - S(f), DSC = S(b) - S(f), UNC = S(b), with f isotonic
-    regression and b the base rate of the pairs. In the all-classes view exp(-MCB) of the log loss is the divergence
-    probability at floor 0. What row sums exceed 1 by is added to the log loss, which makes it proper for rows of any
-    sum, and MCB >= 0.
+    CORP (Dimitriadis, Gneiting and Jordan 2021): MCB = S(p) - S(f), DSC = S(b)
+    - S(f), UNC = S(b), with f isotonic regression and b the base rate of the
+    pairs. In the all-classes view exp(-MCB) of the log loss is the divergence
+    probability at floor 0. What row sums exceed 1 by is added to the log loss,
+    which makes it proper for rows of any sum, and MCB >= 0.
 
     Examples
     --------

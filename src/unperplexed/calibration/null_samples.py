@@ -162,7 +162,12 @@ def calibration_test(
     seed: int = 0,
     **reading: Unpack[RowReading],
 ) -> CalibrationTest:
-    """Test whether forecasts are calibrated. A small p-value says that they are not.
+    """Test whether forecasts are calibrated. A small p-value says that they are
+    not.
+
+    Returns a `CalibrationTest` with ``statistic`` and ``p_value``. A large
+    p-value shows nothing: `diagnose` also says which errors so few rows could
+    hide.
 
     Parameters
     ----------
@@ -171,18 +176,22 @@ def calibration_test(
     y_prob : array_like of shape (n,) or (n, C)
         Predicted probabilities of the positive class, or of each class.
     test : {"score", "resampled"}, default "score"
-        "score" is the test behind every verdict: closed form, no random numbers, clusters and weights by the robust
-        form. "resampled" compares the measured curve with those of calibrated samples.
+        "score" is the test behind every verdict: closed form, no random
+        numbers, clusters and weights by the robust form. "resampled" compares
+        the measured curve with those of calibrated samples.
     measured : str or Estimator, default "shrunk-isotonic"
-        For the resampled test, the estimator of the measured probability: a key of `ESTIMATORS`.
+        For the resampled test, the estimator of the measured probability: a key
+        of `ESTIMATORS`.
     resamples : int, default 1000
-        For the resampled test, how many calibrated samples are drawn. The smallest p-value is 1 / (1 + resamples), and
-        twice that with clusters or weights.
+        For the resampled test, how many calibrated samples are drawn. The
+        smallest p-value is 1 / (1 + resamples), and twice that with clusters or
+        weights.
     seed : int, default 0
         For the resampled test, the random seed.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``scale`` ..., and
-        ``clusters``, the clusters of rows that may depend on one another. The resampled test then sees over- and
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``scale`` ..., and ``clusters``, the clusters of rows
+        that may depend on one another. The resampled test then sees over- and
         underconfidence only, and needs six shards.
 
     Returns
@@ -193,16 +202,19 @@ def calibration_test(
     Raises
     ------
     InputError
-        As `Forecasts`; for clusters or weights beside a tally, which has its own; for a tally of more than two classes,
-        of which "score" needs the part "diagnosis"; for "resampled" and a tally with weights but without the part
-        "shards".
+        As `Forecasts`; for clusters or weights beside a tally, which has its
+        own; for a tally of more than two classes, of which "score" needs the
+        part "diagnosis"; for "resampled" and a tally with weights but without
+        the part "shards".
 
     Notes
     -----
-    The score test is that of `diagnose`; where rows predicted as certain erred, the p-value of that is combined with it
-    (Bonferroni). With two classes ``W = sum w_k Z_k^2`` with Z_k the components for bias,
-    confidence, tails, asymmetry and four further shapes, orthonormal under the variances p (1 - p), corrected for
-    skewness; its p-value is the saddlepoint approximation of the weighted chi-squared distribution (Kuonen 1999).
+    The score test is that of `diagnose`; where rows predicted as certain erred,
+    the p-value of that is combined with it (Bonferroni). With two classes
+    ``W = sum w_k Z_k^2`` with Z_k the components for bias, confidence, tails,
+    asymmetry and four further shapes, orthonormal under the variances p (1 -
+    p), corrected for skewness; its p-value is the saddlepoint approximation of
+    the weighted chi-squared distribution (Kuonen 1999).
 
     Examples
     --------

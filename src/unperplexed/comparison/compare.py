@@ -102,90 +102,117 @@ def compare(
     confidence: float = 0.95,
     **reading: Unpack[AssessedReading],
 ) -> Any:
-    """Compare forecasters on the same rows: who is better by log loss and Brier score, by how much, and in which rows.
+    """Compare forecasters on the same rows: who is better, and is it chance?
 
-    Differences are paired: each row's scores are compared with one another, so that rows that are hard for all
-    forecasters do not blur them.
+    Returns a `Comparison`. Print it, or read its ``verdict``, which names the
+    better forecaster by log loss and Brier score. Smaller scores are better.
+    Differences are paired: the scores of each row are compared with one
+    another, so rows that are hard for all forecasters do not blur the result.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
-        Predicted probabilities by the forecaster's name: of the positive class, or of each class. A data frame has one
-        column for each forecaster, with the probability of the positive class. Or `Quantiles`, `Samples` or
-        `Distribution` of a number by name: these are compared by CRPS (WIS where all are quantiles) and log score, with
-        ``reference`` (as in `skill`, or a forecaster's name: the others are then compared with it alone),
-        ``metrics``, ``confidence`` and the reading as in `assess`. Beside quantiles, other forms are scored by their
-        quantiles at the same levels.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Groups of rows that are also compared by themselves, such as the lead time: ``groups`` of the result.
+    forecasts : mapping of str to array_like (n,) or (n, C), or a data frame
+        Predicted probabilities by the forecaster's name: of the positive class,
+        or of each class. A data frame has one column for each forecaster, with
+        the probability of the positive class. Or `Quantiles`, `Samples` or
+        `Distribution` of a number by name: these are compared by CRPS (WIS
+        where all are quantiles) and log score, with ``reference`` (as in
+        `skill`, or a forecaster's name: the others are then compared with it
+        alone), ``metrics``, ``confidence`` and the reading as in `assess`.
+        Beside quantiles, other forms are scored by their quantiles at the same
+        levels.
+    by : array_like (n,), mapping from name to such, or data frame, optional
+        Groups of rows that are also compared by themselves, such as the lead
+        time: ``groups`` of the result.
     ids : array_like of shape (n,), optional
         Names of the rows in ``contributions``.
     lag : int, optional
-        Rows are in order, and those up to ``lag`` places apart may depend on one another. Not with ``clusters``.
-    within : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Places are counted within each series, such as that of a station, and rows of different series are independent.
+        Rows are in order, and those up to ``lag`` places apart may depend on
+        one another. Not with ``clusters``.
+    within : array_like (n,), mapping from name to such, or data frame, optional
+        Places are counted within each series, such as that of a station, and
+        rows of different series are independent.
     reference : str or mapping, optional
-        Also give skill scores, as `skill` does: against "base-rate", a constant forecast of the observed frequencies,
-        one of the forecasters, by name, or ``{"climatology": months}``, the observed frequencies among the rows with
-        the same values.
+        Also give skill scores, as `skill` does: against "base-rate", a constant
+        forecast of the observed frequencies, one of the forecasters, by name,
+        or ``{"climatology": months}``, the observed frequencies among the rows
+        with the same values.
     metrics : sequence of str, default ()
-        Scoring rules to compare in addition to those of `SCORES`, by name, as in `score_named`.
+        Scoring rules to compare in addition to those of `SCORES`, by name, as
+        in `score_named`.
     floor : float or "auto", default "auto"
-        Floor of each forecaster's assessment ("auto" as in `assess`). The comparison has no floor, unless a
-        forecaster assigned 0 to an observed outcome: the log loss, the penalized log loss and generalized surprisals
-        are then compared at this floor for all forecasters, and the verdict names who assigned 0. With ``floor=0``
-        their differences are infinite instead.
+        Floor of each forecaster's assessment ("auto" as in `assess`). The
+        comparison has no floor, unless a forecaster assigned 0 to an observed
+        outcome: the log loss, the penalized log loss and generalized surprisals
+        are then compared at this floor for all forecasters, and the verdict
+        names who assigned 0. With ``floor=0`` their differences are infinite
+        instead.
     confidence : float, default 0.95
-        Confidence level of the intervals, in (0, 1). The verdict counts p-values below 1 minus it.
+        Confidence level of the intervals, in (0, 1). The verdict counts
+        p-values below 1 minus it.
     **reading
-        How rows are read, the same for all forecasters, as in `assess`: ``sample_weight``, ``labels``, ``pos_label``,
-        ``ignore_label``, ``scale``, ``invalid``, of which "drop" leaves out, for all forecasters, rows without an
-        outcome and rows that are invalid for one, as ``assessment.notes`` report; and ``clusters``, rows that may
-        depend on one another (those of a match, a document): standard errors are then computed from sums over clusters.
-        A list of two columns, such as ``[station, date]``, says that rows that share either may depend on one another.
-        By default, "auto", clusters are looked for, also in ``columns``, as in `assess`, in the errors of every
-        forecaster: the largest dependence of any is used for all. None declines, and so does a lag.
+        How rows are read, the same for all forecasters, as in `assess`:
+        ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
+        ``scale``, ``invalid``, of which "drop" leaves out, for all forecasters,
+        rows without an outcome and rows that are invalid for one, as
+        ``assessment.notes`` report; and ``clusters``, rows that may depend on
+        one another (those of a match, a document): standard errors are then
+        computed from sums over clusters. A list of two columns, such as
+        ``[station, date]``, says that rows that share either may depend on one
+        another. By default, "auto", clusters are looked for, also in
+        ``columns``, as in `assess`, in the errors of every forecaster: the
+        largest dependence of any is used for all. None declines, and so does a
+        lag.
 
     Returns
     -------
     Comparison
-        Its ``verdict`` names the better forecaster and the scoring rules that show it. Of predictive distributions a
-        `DistributionComparison`.
+        Its ``verdict`` names the better forecaster and the scoring rules that
+        show it. For predictive distributions, a `DistributionComparison`.
 
     Raises
     ------
     InputError
-        For invalid input, with the forecaster, the rows (counted from 0) and the remedy.
+        For invalid input, with the forecaster, the rows (counted from 0) and
+        the remedy.
 
     Notes
     -----
-    With d the differences of two forecasters' scores in n rows, the mean of d is divided by its standard error and
-    compared with Student's t with n - 1 degrees of freedom: the paired t-test. With clusters, the standard error is
-    cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and Miller (2011), but no smaller than one
-    way alone, with the fewer clusters minus 1 as degrees of freedom. With a lag it is the test of Diebold and Mariano
-    (1995) with Bartlett's kernel and the small-sample factor of Harvey, Leybourne and Newbold (1997). With W the
-    weights of rows, or their sums over clusters, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``, where
-    a lag L divides the first term by the sum of the kernel's squares, ``(2 M**2 + 1) / (3 M)`` with M = L + 1
-    (Lazarus, Lewis, Stock and Watson 2018). Below 1, and where the difference is the same in every row or cluster,
-    there is no interval and no p-value. Intervals end where the scores do. p-values are adjusted, and intervals
-    simultaneous, over the pairs of a score, and within groups over groups and pairs (Bonferroni): an interval
-    excludes 0 just where the adjusted p-value is below 1 minus the confidence level. The ratio of geometric
-    accuracies and its interval are exp of minus those of the log loss. Forecasters are ranked by log loss. The
-    verdict compares by log loss and by Brier score, each with its adjusted p-values.
+    With d the differences of two forecasters' scores in n rows, the mean of d
+    is divided by its standard error and compared with Student's t with n - 1
+    degrees of freedom: the paired t-test. With clusters, the standard error is
+    cluster-robust; with clusters in two ways it is that of Cameron, Gelbach and
+    Miller (2011), but no smaller than one way alone, with the fewer clusters
+    minus 1 as degrees of freedom. With a lag it is the test of Diebold and
+    Mariano (1995) with Bartlett's kernel and the small-sample factor of Harvey,
+    Leybourne and Newbold (1997). With W the weights of rows, or their sums over
+    clusters, the degrees of freedom are then ``sum(W)**2 / sum(W**2) - 1``,
+    where a lag L divides the first term by the sum of the kernel's squares,
+    ``(2 M**2 + 1) / (3 M)`` with M = L + 1 (Lazarus, Lewis, Stock and Watson
+    2018). Below 1, and where the difference is the same in every row or
+    cluster, there is no interval and no p-value. Intervals end where the scores
+    do. p-values are adjusted, and intervals simultaneous, over the pairs of a
+    score, and within groups over groups and pairs (Bonferroni): an interval
+    excludes 0 just where the adjusted p-value is below 1 minus the confidence
+    level. The ratio of geometric accuracies and its interval are exp of minus
+    those of the log loss. Forecasters are ranked by log loss. The verdict
+    compares by log loss and by Brier score, each with its adjusted p-values.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from unperplexed import compare
-    >>> y = [1, 0, 1, 1, 0, 1]
-    >>> result = compare(y, {"ours": [0.9, 0.2, 0.6, 0.8, 0.4, 0.7], "theirs": [0.6, 0.4, 0.7, 0.6, 0.5, 0.6]})
-    >>> list(result.forecasters)
-    ['ours', 'theirs']
-    >>> round(result.between("ours", "theirs").accuracy_ratio, 3)
-    1.214
-    >>> result.verdict
-    'ours is first by log loss, but not distinguishable from theirs (log loss p = 0.057, Brier score p = 0.055)'
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(0, 2, 2000)
+    >>> rain = rng.random(2000) < 1 / (1 + np.exp(-truth))
+    >>> new, old = 1 / (1 + np.exp(-truth)), 1 / (1 + np.exp(-2 * truth))
+    >>> result = compare(rain, {"new": new, "old": old})
+    >>> print(result.verdict)
+    new beats old by log loss (p < 0.001) and Brier score (p < 0.001)
+    >>> round(result.between("new", "old").accuracy_ratio, 2)
+    1.06
     """
     if any_predictive(forecasts):
         from ..pairing.distribution_skill import DistributionSettings

@@ -106,64 +106,79 @@ def compare_sequentially(
     confidence: float = 0.95,
     **reading: Unpack[Reading],
 ) -> SequentialComparison:
-    """Compare two forecasters while rows come in, so that one may look after every row and stop when it is decided.
+    """Compare two forecasters while outcomes arrive, and stop when you like.
 
-    A test of fixed size raises false alarms if it is looked at again and again. Here the probability of ever calling
-    the worse one better is at most ``1 - confidence``, whenever one looks and for whatever reason one stops. Nothing is
-    assumed of the outcomes: they may depend on one another and change over time.
+    Returns a `SequentialComparison`. Print it, or read ``better`` (None until
+    it is decided) and ``decided_after``; smaller scores are better. A test for
+    a fixed number of rows raises false alarms if you look again and again. Here
+    the probability of ever calling the worse forecaster better is at most
+    ``1 - confidence``, however often you look and whenever you stop. Nothing is
+    assumed about the outcomes: they may depend on one another and change over
+    time.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels (ints, bools, strings) or one-hot rows.
-    forecasts : mapping of str to array_like of shape (n,) or (n, C), or a data frame
-        Reported probabilities of exactly two forecasters, by name; of a data frame its two columns. Rows are in the
-        order in which they came, and both forecasts of a row were made before its outcome was known.
+    forecasts : mapping of str to array_like (n,) or (n, C), or a data frame
+        Reported probabilities of exactly two forecasters, by name; of a data
+        frame its two columns. Rows are in the order in which they came, and
+        both forecasts of a row were made before its outcome was known.
     metric : str, default "brier_score"
         Name of the scoring rule, as in `score_named`.
     floor : float or "auto", default "auto"
-        In the log loss, the penalized log loss and generalized surprisals, lower probabilities are clipped to it;
-        "auto" as in `assess`. 0 is allowed if no class is ever assigned 0.
+        In the log loss, the penalized log loss and generalized surprisals,
+        lower probabilities are clipped to it; "auto" as in `assess`. 0 is
+        allowed if no class is ever assigned 0.
     confidence : float, default 0.95
         1 minus the largest probability of a false alarm, in (0, 1).
     **reading
-        How rows are read, the same for both, as in `assess`: ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, of which "drop" leaves out, for
-        both, rows without an outcome and rows that are invalid for one, as ``notes`` report.
+        How rows are read, the same for both, as in `assess`: ``labels``,
+        ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, of which "drop"
+        leaves out, for both, rows without an outcome and rows that are invalid
+        for one, as ``notes`` report.
 
     Returns
     -------
     SequentialComparison
-        After each row ``difference``, its limits ``low`` and ``high``, and the e-values ``e_first`` and ``e_second``;
-        ``decided_after`` and ``better``; ``frame()`` and ``plot()``.
+        After each row ``difference``, its limits ``low`` and ``high``, and the
+        e-values ``e_first`` and ``e_second``; ``decided_after`` and ``better``;
+        ``frame()`` and ``plot()``.
 
     Raises
     ------
     InputError
-        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for a number of forecasters
-        other than two; for a score that would be infinite for a class with probability 0.
+        For invalid input, with the forecaster, the rows (counted from 0) and
+        the remedy; for a number of forecasters other than two; for a score that
+        would be infinite for a class with probability 0.
 
     Notes
     -----
-    With d the differences in score and m their means given all that was known before the row's outcome, both forecasts
-    included, the limits are of the average of m over the rows so far. For rates b_k with weights w_k, ::
+    With d the differences in score and m their means given all that was known
+    before the row's outcome, both forecasts included, the limits are of the
+    average of m over the rows so far. For rates b_k with weights w_k, ::
 
         W_t(s) = sum_k w_k prod_i (1 + b_k (d_i - c_ik)) exp(b_k (sum_i c_ik - s))
 
-    is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to grow. The lower limit is the s with
-    W_t(s) = 2/(1 - confidence), divided by t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the
-    mean of the earlier differences, brought between the least and the greatest difference that the row's two forecasts
-    allow, and low enough for the product to stay positive. The setting is that of Choe and Ramdas (2024), the bets are
-    after Waudby-Smith and Ramdas (2024).
+    is at s = m_1 + ... + m_t a wealth that starts at 1 and is expected never to
+    grow. The lower limit is the s with W_t(s) = 2/(1 - confidence), divided by
+    t; the upper one mirrors it; the e-values are W_t(0). The centre c_ik is the
+    mean of the earlier differences, brought between the least and the greatest
+    difference that the row's two forecasts allow, and low enough for the
+    product to stay positive. The setting is that of Choe and Ramdas (2024), the
+    bets are after Waudby-Smith and Ramdas (2024).
 
     Examples
     --------
     >>> import numpy as np
     >>> from unperplexed import compare_sequentially
     >>> rng = np.random.default_rng(0)
-    >>> truth = rng.uniform(size=2000)
-    >>> rain = rng.uniform(size=2000) < truth
-    >>> result = compare_sequentially(rain, {"old": np.clip(1.5 * truth - 0.25, 0, 1), "new": truth})
+    >>> new = rng.uniform(size=2000)
+    >>> rain = rng.uniform(size=2000) < new
+    >>> old = np.clip(1.5 * new - 0.25, 0, 1)
+    >>> result = compare_sequentially(rain, {"old": old, "new": new})
+    >>> print(result.to_text().splitlines()[0])
+    new has the smaller Brier score (decided after 386 rows).
     >>> result.better, result.decided_after
     ('new', 386)
     """

@@ -107,45 +107,55 @@ class Block:
 
 
 class Forecasts:
-    """Predicted probabilities with outcomes: the only way in, for arrays, lists and data frames.
+    """Predicted probabilities with their outcomes, from arrays, lists or data frames.
 
-    Shapes, labels and weights are checked on construction. The probabilities, and whether each row has a label, are
-    checked as they are read, a block at a time in the same pass as the counting, so that nothing the size of the
-    input is made. Arrays are not
-    copied where they can be read as they are: do not change them before all is counted.
+    Shapes, labels and weights are checked on construction. The probabilities,
+    and whether each row has a label, are checked as they are read, a block at a
+    time in the same pass as the counting, so that nothing the size of the input
+    is made. Arrays are not copied where they can be read as they are: do not
+    change them before all is counted.
 
     Parameters
     ----------
     y_true : array_like of shape (n,), (n, C) or (n, t)
-        Outcomes: class labels (ints, bools, strings) or one-hot rows; for tokens one label each.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows; for
+        tokens one label each.
     y_prob : array_like of shape (n,), (n, C) or (n, t, C), or a data frame with one column a class
-        Predicted probabilities: of the positive class, or of each class, of each of n sequences of t tokens. A column
-        of lists holds one list a row. float16, 32 or 64; sums are float64. PyTorch
-        tensors (bfloat16 too), CuPy and JAX arrays are read block by block where they are.
+        Predicted probabilities: of the positive class, or of each class, of
+        each of n sequences of t tokens. A column of lists holds one list a row.
+        float16, 32 or 64; sums are float64. PyTorch tensors (bfloat16 too),
+        CuPy and JAX arrays are read block by block where they are.
     sample_weight : array_like of shape (n,), optional
         Non-negative importance weights.
     labels : sequence, optional
-        Class labels in the order of the probability columns; (negative, positive) for one column.
+        Class labels in the order of the probability columns; (negative,
+        positive) for one column.
     pos_label : label, optional
-        The label whose probability a single column gives. 0/1, -1/1 and true/false need none.
+        The label whose probability a single column gives. 0/1, -1/1 and
+        true/false need none.
     ignore_label : label or sequence of labels, optional
         Rows with such an outcome are left out, and counted.
     scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
         What y_prob holds. Never guessed.
     invalid : {"refuse", "drop", "rescale"} or several of them, default "refuse"
-        "drop" leaves out rows without an outcome or with invalid probabilities; "rescale" divides each row by its sum.
-        How many rows, and how far they were off, is reported.
+        "drop" leaves out rows without an outcome or with invalid probabilities;
+        "rescale" divides each row by its sum. How many rows, and how far they
+        were off, is reported.
     whole : bool, default True
-        Whether this is all the data, so that the class set may be read off it where the labels are neither
-        0..C-1 nor the column names: as in scikit-learn, columns then go by sorted label.
+        Whether this is all the data, so that the class set may be read off it
+        where the labels are neither 0..C-1 nor the column names: as in
+        scikit-learn, columns then go by sorted label.
     first_row : int, default 0
-        Number of the first row among all of its source, for a part of a larger input. Errors and shards go by it.
+        Number of the first row among all of its source, for a part of a larger
+        input. Errors and shards go by it.
     known_labels : tuple of label or None, optional
-        The class set in column order where all of the data has settled it, None for a class that never occurs.
-        Unlike ``labels`` it is not checked against the names of the columns.
+        The class set in column order where all of the data has settled it, None
+        for a class that never occurs. Unlike ``labels`` it is not checked
+        against the names of the columns.
     clusters : array_like of shape (n,) or (n, k), mapping from name to such, or data frame, optional
-        Clusters of dependent rows (the match, the document), or an id of each row: numbers or texts, of one column or
-        several. A tally's shards are made by it.
+        Clusters of dependent rows (the match, the document), or an id of each
+        row: numbers or texts, of one column or several. A tally's shards are
+        made by it.
     source : str, optional
         Name of where the rows come from.
     names : tuple of str, default ("y_true", "y_prob", "sample_weight")
@@ -154,7 +164,8 @@ class Forecasts:
     Raises
     ------
     InputError
-        For anything that cannot be assessed as it stands, naming rows (counted from 0), column and remedy.
+        For anything that cannot be assessed as it stands, naming rows (counted
+        from 0), column and remedy.
 
     Examples
     --------

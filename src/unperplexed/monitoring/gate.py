@@ -254,38 +254,52 @@ def check(
     min_effect: float = 0.0,
     **reading: Unpack[AssessedReading],
 ) -> Check:
-    """Test whether forecasts meet requirements: a gate. Requirements fail beyond chance only.
+    """Test whether forecasts meet requirements: a gate.
+
+    Returns a `Check`, which is true if all requirements are met. ``failed`` has
+    the others. A requirement fails only if chance is an unlikely reason.
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C), Tally, Assessment, or DistributionAssessment
-        Outcomes: class labels, one-hot rows, or numbers. The others come without ``y_prob``.
-    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
-        Predicted probabilities of the positive class, or of each class; or `Quantiles`, `Samples`, ... of a number.
+    y_true : array_like (n,) or (n, C), Tally, or result of `assess`
+        Outcomes: class labels, one-hot rows, or numbers. The others come
+        without ``y_prob``.
+    y_prob : array_like (n,) or (n, C), or predictive distributions, optional
+        Predicted probabilities of the positive class, or of each class; or
+        `Quantiles`, `Samples`, ... of a number.
     require : str or sequence of str
-        Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of `Assessment.to_flat`, or ``"verdict not in
-        (WORD, ...)"`` or ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper`` are the ends of the
-        confidence interval: ``"skill.lower > 0"`` requires evidence of skill, ``"skill > 0"`` that nothing speaks
-        against it. Of predictive distributions names of `DistributionAssessment.to_flat`: ``"coverage_80 > 0.75"``,
-        ``"coverage_all_members > 0.7"``, ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``, ``"verdict not in (too
-        narrow)"``.
+        Each ``"NAME < NUMBER"`` (or ``<=``, ``>``, ``>=``) with a name of
+        `Assessment.to_flat`, or ``"verdict not in (WORD, ...)"`` or
+        ``"verdict in (none, WORD, ...)"``. ``NAME.lower`` and ``NAME.upper``
+        are the ends of the confidence interval: ``"skill.lower > 0"`` requires
+        evidence of skill, ``"skill > 0"`` that nothing speaks against it. Of
+        predictive distributions names of `DistributionAssessment.to_flat`:
+        ``"coverage_80 > 0.75"``, ``"coverage_all_members > 0.7"``,
+        ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``,
+        ``"verdict not in (too narrow)"``.
     earlier : array_like of shape (n,) or (n, C), Tally, or Assessment, optional
-        Earlier forecasts: of the same rows, or of others with their outcomes. Requirements may then name changes of
-        mean scores, now minus earlier, such as ``"change.log_loss <= 0"``: paired, or of two independent samples.
+        Earlier forecasts: of the same rows, or of others with their outcomes.
+        Requirements may then name changes of mean scores, now minus earlier,
+        such as ``"change.log_loss <= 0"``: paired, or of two independent
+        samples.
     anytime : bool, default False
-        Keep the test of changes valid however often one looks while forecasts are added: one exactly at its limit ever
-        fails with a probability of (1 - confidence) / 2 at most. Only changes of mean scores, and counts, are tested
-        then.
+        Keep the test of changes valid however often one looks while forecasts
+        are added: one exactly at its limit ever fails with a probability of (1
+        - confidence) / 2 at most. Only changes of mean scores, and counts, are
+        tested then.
     floor : float or "auto", default "auto"
         As in `assess`.
     confidence : float or None, default 0.9
-        Confidence level of the gate: at 0.9 a metric exactly at its limit fails in 5% of samples. None compares the
-        metrics themselves with the limits. An `Assessment` has a confidence level of its own.
+        Confidence level of the gate: at 0.9 a metric exactly at its limit fails
+        in 5% of samples. None compares the metrics themselves with the limits.
+        An `Assessment` has a confidence level of its own.
     min_effect : float, default 0
-        Smallest cost of an error, in nats a row, that fails a requirement on the verdict. Errors that are not shown to
-        cost so much, by the lower end of the cost's interval, do not count.
+        Smallest cost of an error, in nats a row, that fails a requirement on
+        the verdict. Errors that are not shown to cost so much, by the lower end
+        of the cost's interval, do not count.
     **reading
-        How rows are read, as in `assess`: ``sample_weight``, ``clusters``, ``columns``, ``labels``, ``pos_label``, ...
+        How rows are read, as in `assess`: ``sample_weight``, ``clusters``,
+        ``columns``, ``labels``, ``pos_label``, ...
 
     Returns
     -------
@@ -295,23 +309,30 @@ def check(
     Raises
     ------
     InputError
-        As `assess`; for text that is no requirement, a metric that there is not, or one without a confidence interval;
-        for one that cannot be tested at any time.
+        As `assess`; for text that is no requirement, a metric that there is
+        not, or one without a confidence interval; for one that cannot be tested
+        at any time.
 
     Notes
     -----
-    With ``anytime=False``, forecasts that are tested again and again, until a metric fails, fail more often. At any
-    time the evidence against a limit is e = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
-    is the sum of what exceeds the limit over N rows, or clusters of paired rows, divided by its standard deviation,
-    and n0 is 1,000 rows or 20 clusters. For two samples, N is the number of rows whose mean is as precise as the
-    change. Paired changes are corrected for their skewness first (Hall 1992). A requirement fails at evidence of
-    2 / (1 - confidence). This is a one-sided normal mixture (Robbins 1970) with estimated standard deviations; each
-    look takes all forecasts so far.
+    With ``anytime=False``, forecasts that are tested again and again, until a
+    metric fails, fail more often. At any time the evidence against a limit is e
+    = 2 (1 + N/n0)^(-1/2) exp(X^2 / (2 (N + n0))) Phi(X / sqrt(N + n0)), where X
+    is the sum of what exceeds the limit over N rows, or clusters of paired
+    rows, divided by its standard deviation, and n0 is 1,000 rows or 20
+    clusters. For two samples, N is the number of rows whose mean is as precise
+    as the change. Paired changes are corrected for their skewness first (Hall
+    1992). A requirement fails at evidence of 2 / (1 - confidence). This is a
+    one-sided normal mixture (Robbins 1970) with estimated standard deviations;
+    each look takes all forecasts so far.
 
     Examples
     --------
     >>> from unperplexed import check
-    >>> found = check([1, 0, 1, 1] * 50, [0.8, 0.3, 0.6, 0.9] * 50, require=["log_loss < 0.2", "accuracy > 0.5"])
+    >>> y, p = [1, 0, 1, 1] * 50, [0.8, 0.3, 0.6, 0.9] * 50
+    >>> found = check(y, p, require=["log_loss < 0.2", "accuracy > 0.5"])
+    >>> print(found.to_text().splitlines()[0])
+    Failed: 1 of 2 requirements.
     >>> bool(found), [each.requirement for each in found.failed]
     (False, ['log_loss < 0.2'])
     """

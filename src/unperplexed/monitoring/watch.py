@@ -42,71 +42,93 @@ def monitor(
     confidence: float = 0.95,
     **reading: Unpack[AssessedReading],
 ) -> Monitored:
-    """Watch the calibration of forecasts over time: raise an alarm when it broke, and say when and how.
+    """Watch calibration over time: alarm when it broke, and say when and how.
 
-    The result may be looked at after every period, for as long as one likes: the probability of ever a false alarm is
-    at most 1 - ``confidence``.
+    Returns a `Monitored`. Its ``alarm`` is None while all is well; otherwise it
+    has ``period``, ``began`` and a ``verdict``. Larger ``log_evidence`` speaks
+    more against calibration. You may look after every period, as long as you
+    like: the probability of ever a false alarm is at most 1 - ``confidence``.
 
     Parameters
     ----------
-    y_true : array_like of shape (n,) or (n, C); or History, mapping from period to Tally, or Tallies
-        Outcomes: class labels or one-hot rows. Or all forecasts of successive periods, such as days, in chronological
-        order, as `History.of` takes them; without ``y_prob``, ``time`` and ``by``.
-    y_prob : array_like of shape (n,) or (n, C), or predictive distributions, optional
-        Predicted probabilities of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution` or
-        `PIT` of a number: periods are the units then, unless ``clusters`` is "none"; ``issued`` and ``target_date`` say
-        how far ahead forecasts reach, and there are no requirements.
+    y_true : array_like (n,) or (n, C); or History, mapping of Tally, Tallies
+        Outcomes: class labels or one-hot rows. Or all forecasts of successive
+        periods, such as days, in chronological order, as `History.of` takes
+        them; without ``y_prob``, ``time`` and ``by``.
+    y_prob : array_like (n,) or (n, C), or predictive distributions, optional
+        Predicted probabilities of the positive class, or of each class. Or
+        `Quantiles`, `Samples`, `Distribution` or `PIT` of a number: periods are
+        the units then, unless ``clusters`` is "none"; ``issued`` and
+        ``target_date`` say how far ahead forecasts reach, and there are no
+        requirements.
     time : array_like of shape (n,), optional
-        The period of each row, such as its date: dates, numbers or texts that sort in time.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        The period of each row, such as its date: dates, numbers or texts that
+        sort in time.
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups that are also watched by themselves, such as the station.
     require : str or sequence of str, optional
-        Limits to be kept over time, such as "log_loss < 0.4": log_loss and brier_score of two classes, accuracy of any.
-        One that is kept exactly ever fails with a probability of at most 1 - ``confidence``, for independent rows.
+        Limits to be kept over time, such as "log_loss < 0.4": log_loss and
+        brier_score of two classes, accuracy of any. One that is kept exactly
+        ever fails with a probability of at most 1 - ``confidence``, for
+        independent rows.
     restart : str, optional
-        Name of the period at which to begin, such as the first after a repair: a new watch.
+        Name of the period at which to begin, such as the first after a repair:
+        a new watch.
     confidence : float, default 0.95
-        1 minus the largest probability of ever a false alarm, in (0, 1). The alarm is at an evidence of
-        1 / (1 - confidence).
+        1 minus the largest probability of ever a false alarm, in (0, 1). The
+        alarm is at an evidence of 1 / (1 - confidence).
     **reading
-        How rows are read, as in `assess`: ``labels``, ``pos_label``, ``scale``, ``invalid``, ...
+        How rows are read, as in `assess`: ``labels``, ``pos_label``, ``scale``,
+        ``invalid``, ...
 
-        ``clusters`` says which rows are dependent: "none", which is exact if rows are independent; "period", each
-        period being one observation, for rows that share a shock, such as the weather of a day or an election night,
-        which is approximate, and slower; or the cluster of each row. Clusters, of rows or of tallies, are taken as
-        "period". By default, "auto", they are looked for in ``columns``, a data frame or mapping of what else is known
-        of each row; a bias that changes with time is no dependence. None declines, and is "none".
+        ``clusters`` says which rows are dependent: "none", which is exact if
+        rows are independent; "period", each period being one observation, for
+        rows that share a shock, such as the weather of a day or an election
+        night, which is approximate, and slower; or the cluster of each row.
+        Clusters, of rows or of tallies, are taken as "period". By default,
+        "auto", they are looked for in ``columns``, a data frame or mapping of
+        what else is known of each row; a bias that changes with time is no
+        dependence. None declines, and is "none".
 
     Returns
     -------
     Monitored
-        ``alarm`` (None, or the strongest that goes on, with ``period``, ``began``, ``probable``, ``verdict``,
-        ``groups``, ``over``), ``others``, ``log_evidence`` after each period, ``control`` (bias, calibration slope, log
-        loss and skill over time; of distributions coverage, bias and width), ``plot()``, ``report()``.
+        ``alarm`` (None, or the strongest that goes on, with ``period``,
+        ``began``, ``probable``, ``verdict``, ``groups``, ``over``), ``others``,
+        ``log_evidence`` after each period, ``control`` (bias, calibration
+        slope, log loss and skill over time; of distributions coverage, bias and
+        width), ``plot()``, ``report()``.
 
     Raises
     ------
     InputError
-        As `assess`; for rows without ``time``, no periods, weighted rows, tallies of different classes, and settings
-        out of range.
+        As `assess`; for rows without ``time``, no periods, weighted rows,
+        tallies of different classes, and settings out of range.
 
     Notes
     -----
-    For independent rows a period multiplies the bet on each of 64 maps from predicted to calibrated log-odds by its
-    likelihood ratio, whose mean is at most 1 for calibrated forecasts. Shares of the bet begin in each period. The bet
-    is expected never to grow, so that it ever reaches 1/level, with level = 1 - confidence, with a probability of at
-    most the level (Ville 1939). Forecasts must not react to outcomes of their own period. Half of the bet is on groups;
-    of G of them, the one with the j-th largest evidence is named at (G - j + 1)/level, and dated and diagnosed by
-    itself. An error is over when the inverse bet, against the error and for calibrated forecasts, reaches 1/level; then
-    a new watch begins, with a level of its own.
-    With more than two classes the events are whether the most probable class is observed and, for tallies with the part
-    "classes", each class. In the evidence rows with a prediction of exactly 0 or 1 are apart: one that is wrong refutes
-    calibration. Evidence is from cells of probability; log loss, skill, slope, intercept and what is wrong are those of
-    the rows, as `assess` gives them.
-    Of predictive distributions the bets are on 45 shifts and widths of normal scores. Forecasts that reach H periods
-    ahead depend: each of H phases, of every H-th period, has an equal part of the bet. Where periods are the units, an
-    error gains about half a nat in a period of its phase, however large it is, so that an alarm takes ``earliest``
-    periods: no alarm in fewer than twice as many says little, and `assess` tests all forecasts at once (``whole``).
+    For independent rows a period multiplies the bet on each of 64 maps from
+    predicted to calibrated log-odds by its likelihood ratio, whose mean is at
+    most 1 for calibrated forecasts. Shares of the bet begin in each period. The
+    bet is expected never to grow, so that it ever reaches 1/level, with level =
+    1 - confidence, with a probability of at most the level (Ville 1939).
+    Forecasts must not react to outcomes of their own period. Half of the bet is
+    on groups; of G of them, the one with the j-th largest evidence is named at
+    (G - j + 1)/level, and dated and diagnosed by itself. An error is over when
+    the inverse bet, against the error and for calibrated forecasts, reaches
+    1/level; then a new watch begins, with a level of its own. With more than
+    two classes the events are whether the most probable class is observed and,
+    for tallies with the part "classes", each class. In the evidence rows with a
+    prediction of exactly 0 or 1 are apart: one that is wrong refutes
+    calibration. Evidence is from cells of probability; log loss, skill, slope,
+    intercept and what is wrong are those of the rows, as `assess` gives them.
+    Of predictive distributions the bets are on 45 shifts and widths of normal
+    scores. Forecasts that reach H periods ahead depend: each of H phases, of
+    every H-th period, has an equal part of the bet. Where periods are the
+    units, an error gains about half a nat in a period of its phase, however
+    large it is, so that an alarm takes ``earliest`` periods: no alarm in fewer
+    than twice as many says little, and `assess` tests all forecasts at once
+    (``whole``).
 
     Examples
     --------
@@ -116,6 +138,8 @@ def monitor(
     >>> day, s = np.repeat(np.arange(1, 31), 500), rng.normal(0, 2, 15_000)
     >>> rain = rng.random(s.size) < 1 / (1 + np.exp(-s - 0.5 * (day > 20)))
     >>> found = monitor(rain, 1 / (1 + np.exp(-s)), time=day)
+    >>> print(found.to_text().splitlines()[0])
+    Calibration broke: most probably in 21.
     >>> found.alarm.period, found.alarm.began
     ('22', '21')
     """

@@ -43,50 +43,60 @@ def drift(
     confidence: float = 0.95,
     **reading: Unpack[Reading],
 ) -> Drift:
-    """Test whether the distribution of the predictions changed, before outcomes are known.
+    """Test whether the predictions changed, before outcomes are known.
 
-    This says less than `monitor`: predictions may change while calibration stays, and calibration may break while they
-    stay. You may look after every period: the probability of ever a false alarm is at most 1 - ``confidence``.
+    Returns a `Drift`. Its ``alarm`` is None while no change is seen. This says
+    less than `monitor`: predictions may change while calibration stays, and
+    calibration may break while they stay. You may look after every period: the
+    probability of ever a false alarm is at most 1 - ``confidence``.
 
     Parameters
     ----------
-    y_prob : array_like of shape (n,) or (n, C); or History, or mapping from period to Predictions or Tally
-        Predicted probabilities of the positive class, or of each class. Or all predictions of successive periods, such
-        as days, in chronological order, alone; outcomes are not used.
+    y_prob : array_like (n,) or (n, C); or History, mapping of Predictions or Tally
+        Predicted probabilities of the positive class, or of each class. Or all
+        predictions of successive periods, such as days, in chronological order,
+        alone; outcomes are not used.
     time : array_like of shape (n,), optional
-        The period of each row, such as its date: dates, numbers or texts that sort in time.
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
+        The period of each row, such as its date: dates, numbers or texts that
+        sort in time.
+    by : array_like (n,), mapping from name to such, or data frame, optional
         Groups that are also watched by themselves, such as the station.
     restart : str, optional
-        Name of the period at which to begin, such as the first after an intended change.
+        Name of the period at which to begin, such as the first after an
+        intended change.
     confidence : float, default 0.95
-        1 minus the largest probability of ever a false alarm, in (0, 1). There is an alarm if the evidence reaches
-        1 / (1 - confidence).
+        1 minus the largest probability of ever a false alarm, in (0, 1). There
+        is an alarm if the evidence reaches 1 / (1 - confidence).
     **reading
         How rows are read, as in `Predictions.of`.
 
     Returns
     -------
     Drift
-        ``alarm`` (None, or the last one with ``period``, ``began``, ``probable``, ``measure``, ``groups``),
-        ``too_few`` (no alarm says nothing: a change is seen from ``enough_periods`` on), ``log_evidence`` after each
-        period, ``points`` (mean and spread over time), ``plot()``, ``report()``.
+        ``alarm`` (None, or the last one with ``period``, ``began``,
+        ``probable``, ``measure``, ``groups``), ``too_few`` (no alarm says
+        nothing: a change is seen from ``enough_periods`` on), ``log_evidence``
+        after each period, ``points`` (mean and spread over time), ``plot()``,
+        ``report()``.
 
     Raises
     ------
     InputError
-        For rows without ``time``, no periods, weighted rows, predictions of different classes, and settings out of
-        range.
+        For rows without ``time``, no periods, weighted rows, predictions of
+        different classes, and settings out of range.
 
     Notes
     -----
-    Periods are the units: they may vary by any amount, but must be exchangeable, as independent periods of one
-    distribution are. Then the rank of a period's number among the earlier ones is uniform (Vovk, Gammerman & Shafer
-    2005). The numbers are the mean and the standard deviation of the log-odds, and the distance of their shares in bins
-    from those of the first 7 periods, each as it would be with as many predictions as the first period has. The level
-    is exact for periods of equal size, approximate for others. With more than two classes half of the bet is on the
-    most probable class, half on all classes. Periods are not exchangeable if there are seasons, or if days resemble the
-    day before.
+    Periods are the units: they may vary by any amount, but must be
+    exchangeable, as independent periods of one distribution are. Then the rank
+    of a period's number among the earlier ones is uniform (Vovk, Gammerman &
+    Shafer 2005). The numbers are the mean and the standard deviation of the
+    log-odds, and the distance of their shares in bins from those of the first 7
+    periods, each as it would be with as many predictions as the first period
+    has. The level is exact for periods of equal size, approximate for others.
+    With more than two classes half of the bet is on the most probable class,
+    half on all classes. Periods are not exchangeable if there are seasons, or
+    if days resemble the day before.
 
     Examples
     --------
@@ -94,7 +104,10 @@ def drift(
     >>> from unperplexed import drift
     >>> rng = np.random.default_rng(0)
     >>> day = np.repeat(np.arange(1, 51), 500)
-    >>> found = drift(1 / (1 + np.exp(-rng.normal(0.5 * (day > 40), 2))), time=day)
+    >>> s = rng.normal(0.5 * (day > 40), 2)
+    >>> found = drift(1 / (1 + np.exp(-s)), time=day)
+    >>> print(found.to_text().splitlines()[0])
+    The predictions changed: most probably in 41.
     >>> found.alarm.period, found.alarm.began, found.alarm.measure
     ('44', '41', 'mean')
     """

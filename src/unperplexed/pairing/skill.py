@@ -71,72 +71,92 @@ def skill(
     confidence: float = 0.95,
     **reading: Unpack[AssessedReading],
 ) -> Any:
-    """Skill scores of forecasts against a reference, with paired confidence intervals, also by group. Larger is better.
+    """Skill scores of forecasts against a reference. Larger is better.
 
-    A skill score is 1 - S/B, where S and B are the mean scores of the forecaster and of the reference on the same rows:
-    1 for perfect forecasts, 0 for forecasts as good as the reference, below 0 for worse ones.
+    Returns a `Skill`. Its ``verdict`` names the forecasters that beat the
+    reference. A skill score is 1 - S/B, where S and B are the mean scores of
+    the forecaster and of the reference on the same rows: 1 for perfect
+    forecasts, 0 for forecasts as good as the reference, below 0 for worse ones.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
         Outcomes: class labels or one-hot rows.
-    forecasts : array_like of shape (n,) or (n, C), mapping of str to such, or a data frame
-        Predicted probabilities of one forecaster, or by the forecaster's name, as in `compare`. Or `Quantiles`,
-        `Samples` or `Distribution` of a number: then the skill is of the CRPS (WIS of quantiles), or the first of
-        ``metrics``; the reference is the climatology of the outcomes, ``{"climatology": months}`` within groups,
-        ``{"persistence": stations}``, the last outcome of each series up to ``issued``, or other forecasts of the same
-        rows; ``confidence`` and the reading of `assess` are the other options.
-    reference : "base-rate", str, mapping or array_like of shape (n,) or (n, C), default "base-rate"
-        A constant forecast of the observed frequencies in all rows, the name of one of the forecasters, probabilities
-        for the same rows, or ``{"climatology": months}``: the observed frequencies among the rows with the same values
-        (an array_like of shape (n,), a mapping from name to such, or a data frame).
-    by : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Groups whose skill is also given, such as the lead time. The reference is the same as for all rows.
+    forecasts : array_like (n,) or (n, C), mapping of such, or data frame
+        Predicted probabilities of one forecaster, or by the forecaster's name,
+        as in `compare`. Or `Quantiles`, `Samples` or `Distribution` of a
+        number: then the skill is of the CRPS (WIS of quantiles), or the first
+        of ``metrics``; the reference is the climatology of the outcomes,
+        ``{"climatology": months}`` within groups,
+        ``{"persistence": stations}``, the last outcome of each series up to
+        ``issued``, or other forecasts of the same rows; ``confidence`` and the
+        reading of `assess` are the other options.
+    reference : "base-rate", str, mapping or array_like, default "base-rate"
+        A constant forecast of the observed frequencies in all rows, the name of
+        one of the forecasters, probabilities for the same rows, or
+        ``{"climatology": months}``: the observed frequencies among the rows
+        with the same values (an array_like of shape (n,), a mapping from name
+        to such, or a data frame).
+    by : array_like (n,), mapping from name to such, or data frame, optional
+        Groups whose skill is also given, such as the lead time. The reference
+        is the same as for all rows.
     lag : int, optional
-        Rows are in order, and those up to ``lag`` places apart, within each group of ``by``, may depend on one another.
-    within : array_like of shape (n,), mapping from name to such, or data frame, optional
-        Places are counted within each series, such as that of a station, and rows of different series are independent.
+        Rows are in order, and those up to ``lag`` places apart, within each
+        group of ``by``, may depend on one another.
+    within : array_like (n,), mapping from name to such, or data frame, optional
+        Places are counted within each series, such as that of a station, and
+        rows of different series are independent.
     metrics : sequence of str, default ()
-        Rules in addition to log loss and Brier score, such as ``"ranked_probability_score"`` for ordered classes. They
-        are proper, with a smaller score for a better forecast and 0 for a perfect one.
+        Rules in addition to log loss and Brier score, such as
+        ``"ranked_probability_score"`` for ordered classes. They are proper,
+        with a smaller score for a better forecast and 0 for a perfect one.
     floor : float or "auto", default "auto"
-        Floor of the log loss where a forecaster assigned 0 to an observed outcome ("auto" as in `assess`);
-        it is applied to all forecasters and the reference.
+        Floor of the log loss where a forecaster assigned 0 to an observed
+        outcome ("auto" as in `assess`); it is applied to all forecasters and
+        the reference.
     confidence : float, default 0.95
         Confidence level of the intervals, in (0, 1).
     **reading
-        How rows are read, and ``clusters`` of rows that may depend on one another, or ``columns`` in which they are
-        looked for, as in `compare`.
+        How rows are read, and ``clusters`` of rows that may depend on one
+        another, or ``columns`` in which they are looked for, as in `compare`.
 
     Returns
     -------
     Skill
-        Its ``verdict`` names the forecasters that beat the reference. Of predictive distributions a `ScoreSkill`.
+        Its ``verdict`` names the forecasters that beat the reference. Of
+        predictive distributions a `ScoreSkill`.
 
     Raises
     ------
     InputError
-        For invalid input, with the forecaster, the rows (counted from 0) and the remedy; for an unknown reference.
+        For invalid input, with the forecaster, the rows (counted from 0) and
+        the remedy; for an unknown reference.
 
     Notes
     -----
-    The interval is that of Fieller (1954) for the ratio of paired means; it agrees with the paired t-test of `compare`.
-    Base rate and climatology are fitted to the rows that they are compared on, as in R's ``verification``. Their
-    estimation does not change the interval to first order, because the observed frequencies minimize the mean score.
-    In a climatology with few rows a group they are optimistic: a warning names the smallest group. Where base rates
-    differ between groups, skill against one base rate for all rows includes the difference of the groups (Hamill and
-    Juras 2006): name these groups in the climatology. p-values and intervals are adjusted (Bonferroni) for the
-    forecasters and groups that are tested by a rule.
+    The interval is that of Fieller (1954) for the ratio of paired means; it
+    agrees with the paired t-test of `compare`. Base rate and climatology are
+    fitted to the rows that they are compared on, as in R's ``verification``.
+    Their estimation does not change the interval to first order, because the
+    observed frequencies minimize the mean score. In a climatology with few rows
+    a group they are optimistic: a warning names the smallest group. Where base
+    rates differ between groups, skill against one base rate for all rows
+    includes the difference of the groups (Hamill and Juras 2006): name these
+    groups in the climatology. p-values and intervals are adjusted (Bonferroni)
+    for the forecasters and groups that are tested by a rule.
 
     Examples
     --------
     >>> from unperplexed import skill
-    >>> y = [1, 0, 1, 1, 0, 0, 1, 0]
-    >>> p = [0.9, 0.2, 0.6, 0.8, 0.4, 0.1, 0.7, 0.3]
-    >>> result = skill(y, p, by={"lead": [24, 24, 24, 24, 48, 48, 48, 48]})
+    >>> y = [1, 0, 1, 1, 0, 0, 1, 0] * 10
+    >>> p = [0.9, 0.2, 0.6, 0.8, 0.4, 0.1, 0.7, 0.3] * 10
+    >>> result = skill(y, p)
+    >>> print(result.verdict)
+    'forecast' beats the base rate (log loss skill score 0.569, 95% CI 0.520 to 0.617, p < 0.001)
     >>> round(result.whole.scores["forecast"]["brier_score"].skill, 3)
     0.7
-    >>> [group.key for group in result.groups]
+    >>> lead = [24, 24, 24, 24, 48, 48, 48, 48] * 10
+    >>> [group.key for group in skill(y, p, by={"lead": lead}).groups]
     [(24,), (48,)]
     """
     if is_predictive(forecasts) or any_predictive(forecasts):

@@ -324,78 +324,97 @@ def pool(
     seed: int = 0,
     **reading: Unpack[AssessedReading],
 ) -> Any:
-    """Combine several forecasters of the same outcomes into one (opinion pool, forecast combination).
+    """Combine several forecasters of the same outcomes into one (opinion pool).
 
-    With outcomes, weights and recalibration are fitted, and the result compares the pool on held-out rows with its best
-    member, as it is and recalibrated alone (`Recalibrator`). Without outcomes, weights are equal unless you give them.
+    Returns a `Pool`. With outcomes, weights and recalibration are fitted, and
+    its ``held_out`` compares the pool with its best member by log loss on
+    held-out rows; smaller is better. Without outcomes, weights are equal unless
+    you give them. ``transform`` combines new forecasts.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or None
-        Outcomes: class labels or one-hot rows; None for a pool that is not fitted.
+        Outcomes: class labels or one-hot rows; None for a pool that is not
+        fitted.
     forecasts : mapping from name to array_like of shape (n,) or (n, C)
-        Predicted probabilities, of the positive class or of each class. Or of a number: `Quantiles` at the same
-        levels, or `Samples`; then only ``method``, ``weights``, ``folds`` and the reading of `assess` are options.
+        Predicted probabilities, of the positive class or of each class. Or of a
+        number: `Quantiles` at the same levels, or `Samples`; then only
+        ``method``, ``weights``, ``folds`` and the reading of `assess` are
+        options.
     method : {"linear", "logarithmic", "mean"}, optional
-        Weighted arithmetic mean of the probabilities (default), geometric mean, or generalized mean of order ``order``;
-        the last two are renormalized. Of quantiles: "quantiles" (default), their weighted mean level by level;
-        "median", their median; or "linear", quantiles of the weighted mean of the distribution functions, which is
-        wider than its members. Of `Samples` "linear": the members of all.
+        Weighted arithmetic mean of the probabilities (default), geometric mean,
+        or generalized mean of order ``order``; the last two are renormalized.
+        Of quantiles: "quantiles" (default), their weighted mean level by level;
+        "median", their median; or "linear", quantiles of the weighted mean of
+        the distribution functions, which is wider than its members. Of
+        `Samples` "linear": the members of all.
     order : float, optional
-        Order of the generalized mean, for ``method="mean"`` alone; fitted by default.
+        Order of the generalized mean, for ``method="mean"`` alone; fitted by
+        default.
     weights : mapping, sequence or "equal", optional
-        Non-negative weights of the forecasters, in their order or by name; fitted by default where there are outcomes,
-        those of quantiles by their CRPS.
+        Non-negative weights of the forecasters, in their order or by name;
+        fitted by default where there are outcomes, those of quantiles by their
+        CRPS.
     power : float, optional
-        Power to which pooled probabilities are raised before they are renormalized; above 1 they are extremized.
+        Power to which pooled probabilities are raised before they are
+        renormalized; above 1 they are extremized.
     map : {"auto", "power", "beta", "none"}, default "auto"
-        What is fitted besides: a power (Baron et al. 2014), or for two classes and a linear pool the two parameters of
-        a beta map (Ranjan and Gneiting 2010). ``"auto"`` is ``"beta"`` where it applies, else ``"power"``.
+        What is fitted besides: a power (Baron et al. 2014), or for two classes
+        and a linear pool the two parameters of a beta map (Ranjan and Gneiting
+        2010). ``"auto"`` is ``"beta"`` where it applies, else ``"power"``.
     folds : int, optional
-        Number of cross-validation folds, 2 to 100. By default 5 for the pool, and those of `Recalibrator` for a
-        forecaster recalibrated alone. Rows of one cluster (``clusters``) share a fold.
+        Number of cross-validation folds, 2 to 100. By default 5 for the pool,
+        and those of `Recalibrator` for a forecaster recalibrated alone. Rows of
+        one cluster (``clusters``) share a fold.
     seed : int, default 0
         Random seed of the folds.
     **reading
-        How rows are read, as in `Forecasts`; without outcomes ``labels`` and ``scale``.
+        How rows are read, as in `Forecasts`; without outcomes ``labels`` and
+        ``scale``.
 
     Returns
     -------
     Pool
-        ``weights``, ``order``, ``power``, ``probabilities`` (cross-fitted), ``held_out`` (log loss of the pool and of
-        each forecaster); ``transform`` for new forecasts, ``save``. Of predictive distributions a `DistributionPool`
-        with ``forecast``, ``weights`` and ``transform``.
+        ``weights``, ``order``, ``power``, ``probabilities`` (cross-fitted),
+        ``held_out`` (log loss of the pool and of each forecaster);
+        ``transform`` for new forecasts, ``save``. For predictive distributions,
+        a `DistributionPool` with ``forecast``, ``weights`` and ``transform``.
 
     Raises
     ------
     InputError
-        As `Forecasts`; for forecasters of different classes; for settings that contradict one another.
+        As `Forecasts`; for forecasters of different classes; for settings that
+        contradict one another.
 
     Notes
     -----
-    ``q_c ~ (sum_k w_k p_kc^r)^(a/r)``, with order r = 1 for the linear and r -> 0 for the logarithmic pool, and power
-    a. For two classes and r -> 0 this is ``logit q = a sum_k w_k logit p_k``. The beta-transformed linear pool is ``q =
-    F(sum_k w_k p_k)`` with the distribution function F of Beta(alpha, beta).
+    ``q_c ~ (sum_k w_k p_kc^r)^(a/r)``, with order r = 1 for the linear and r ->
+    0 for the logarithmic pool, and power a. For two classes and r -> 0 this is
+    ``logit q = a sum_k w_k logit p_k``. The beta-transformed linear pool is
+    ``q = F(sum_k w_k p_k)`` with the distribution function F of Beta(alpha,
+    beta).
 
-    Each calibrated forecaster knows a part of the evidence, so that a linear or logarithmic pool of them is
-    underconfident (Ranjan and Gneiting 2010): pools of independent forecasters need a power above 1. Parameters are
-    fitted by maximum likelihood with a N(0, 1) prior on the logits of the weights and on the logarithms of the power
-    and of the beta parameters, so that few rows leave weights nearly equal.
+    Each calibrated forecaster knows a part of the evidence, so that a linear or
+    logarithmic pool of them is underconfident (Ranjan and Gneiting 2010): pools
+    of independent forecasters need a power above 1. Parameters are fitted by
+    maximum likelihood with a N(0, 1) prior on the logits of the weights and on
+    the logarithms of the power and of the beta parameters, so that few rows
+    leave weights nearly equal.
 
     Examples
     --------
     >>> import numpy as np
     >>> from unperplexed import pool
     >>> rng = np.random.default_rng(0)
-    >>> evidence = rng.normal(0, 1.5, (2, 4000))
+    >>> evidence = rng.normal(0, 1.5, (2, 4000))  # each is calibrated by itself
     >>> y = rng.random(4000) < 0.5
-    >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence * 1  # each forecaster is calibrated by itself
+    >>> log_odds = 1.5**2 * np.where(y, 1, -1) / 2 + evidence
     >>> a, b = 1 / (1 + np.exp(-log_odds))
     >>> found = pool(y, {"a": a, "b": b}, method="logarithmic")
+    >>> print(found.to_text().splitlines()[0])
+    The pool is better than its best forecaster, 'b'.
     >>> round(found.power, 1)
     2.0
-    >>> found.held_out.significant
-    True
     >>> pool(None, {"a": [0.9, 0.2], "b": [0.7, 0.4]}).probabilities
     array([0.8, 0.3])
     """

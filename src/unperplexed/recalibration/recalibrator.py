@@ -50,27 +50,35 @@ Forecast = TypeVar("Forecast", bound="Predictive")
 
 
 class Recalibrator(Fitted[State]):
-    """Map from predicted to calibrated forecasts, fitted on forecasts with their outcomes (calibration map).
+    """Correct predicted probabilities: a map to calibrated ones (calibration map).
 
-    It takes probabilities of classes, or predictive distributions of a number: `Quantiles`, `Samples`, `Distribution`
-    or `PIT`, which come back in the form in which they came.
+    ``fit(y_true, y_prob)`` fits the map, and ``transform(new_y_prob)`` returns
+    the corrected probabilities. ``gain_`` is the decrease of the log loss on
+    held-out rows; larger is better. Print it to see which map was chosen, and
+    what it gains.
 
-    Fit it on rows that the model was not trained on. The default, ``"auto"``, averages several maps with weights from
-    their cross-validated log loss. Where the forecasts show no miscalibration, the identity has most of the weight,
-    so that recalibration does little harm with few rows.
+    Fit it on rows that the model was not trained on. The default, ``"auto"``,
+    averages several maps with weights from their cross-validated log loss. If
+    the forecasts show no miscalibration, the identity has most of the weight,
+    so recalibration does little harm with few rows. It also takes predictive
+    distributions of a number (`Quantiles`, `Samples`, `Distribution` or `PIT`),
+    which come back in the form in which they came.
 
     Parameters
     ----------
     method : str, default "auto"
-        ``"auto"``, or one map. Two classes: ``"identity"``, ``"bias"``, ``"temperature"``, ``"logistic"``, ``"beta"``,
-        ``"tail"``, ``"lapse"``, ``"shrunk-isotonic"``, ``"isotonic"``. More classes: ``"identity"``,
-        ``"temperature"``, ``"bias"``, ``"logistic"``, ``"temperature-lapse"``, ``"logistic-lapse"``, ``"vector"``,
-        ``"isotonic"``, ``"matrix"``.
+        ``"auto"``, or one map. Two classes: ``"identity"``, ``"bias"``,
+        ``"temperature"``, ``"logistic"``, ``"beta"``, ``"tail"``, ``"lapse"``,
+        ``"shrunk-isotonic"``, ``"isotonic"``. More classes: ``"identity"``,
+        ``"temperature"``, ``"bias"``, ``"logistic"``, ``"temperature-lapse"``,
+        ``"logistic-lapse"``, ``"vector"``, ``"isotonic"``, ``"matrix"``.
     single : bool, default False
-        Choose the one map with the best penalised cross-validated log loss instead of averaging.
+        Choose the one map with the best penalised cross-validated log loss
+        instead of averaging.
     folds : int, optional
-        Number of cross-validation folds, 2 to 100. By default 20 for two classes in up to 1,000 rows, else 5. Rows of
-        one cluster (``clusters``) share a fold; there are no more folds than clusters.
+        Number of cross-validation folds, 2 to 100. By default 20 for two
+        classes in up to 1,000 rows, else 5. Rows of one cluster (``clusters``)
+        share a fold; there are no more folds than clusters.
     seed : int, default 0
         Random seed of the folds.
 
@@ -85,36 +93,48 @@ class Recalibrator(Fitted[State]):
     method_ : str
         Name of the map with the largest weight.
     parameters_ : dict
-        Parameters of that map, such as ``{"temperature": 1.55}``; a shift is added to the log-odds.
+        Parameters of that map, such as ``{"temperature": 1.55}``; a shift is
+        added to the log-odds.
     gain_ : Gain or None
-        Decrease of the log loss on held-out rows, with a 95% confidence interval; None for fewer than 100 rows, or
-        fewer than 10 clusters of dependent rows.
+        Decrease of the log loss on held-out rows, with a 95% confidence
+        interval; None for fewer than 100 rows, or fewer than 10 clusters of
+        dependent rows.
     dependence_ : DependenceSearch or None
-        What was found of dependence that nobody declared, as `assess` finds it; None once loaded.
+        What was found of dependence that nobody declared, as `assess` finds it;
+        None once loaded.
 
     Notes
     -----
-    Maps take logits and log-probabilities as they come, of any size. Only a probability of exactly 0 is replaced, by
-    ``0.01 / (C n)`` for n rows of C classes in the fit, or by the smallest other one if that is smaller.
+    Maps take logits and log-probabilities as they come, of any size. Only a
+    probability of exactly 0 is replaced, by ``0.01 / (C n)`` for n rows of C
+    classes in the fit, or by the smallest other one if that is smaller.
 
-    Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both (logistic), ``a + b ln p - c ln(1 - p)``
-    (beta; Kull, Silva Filho and Flach 2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail), logistic
-    and a share e of outcomes drawn at random (lapse). Coefficients that add to the log-odds have a N(0, 1) prior. No
-    map falls: where a fit of beta, tail or lapse would, the logistic map takes its place. With more than two classes a
-    map with curves or with a slope for each class is moved towards the logistic map until it no longer falls.
+    Maps of log-odds s: ``s + a`` (bias), ``(1 + c) s`` (temperature), both
+    (logistic), ``a + b ln p - c ln(1 - p)`` (beta; Kull, Silva Filho and Flach
+    2017), logistic and ``k sign(s) ((1 + |s|) ln(1 + |s|) - |s|)`` (tail),
+    logistic and a share e of outcomes drawn at random (lapse). Coefficients
+    that add to the log-odds have a N(0, 1) prior. No map falls: where a fit of
+    beta, tail or lapse would, the logistic map takes its place. With more than
+    two classes a map with curves or with a slope for each class is moved
+    towards the logistic map until it no longer falls.
 
-    The weights are ``w ~ exp(-0.7 L - r - [not identity])`` for two classes, and ``exp(-L - r/2 - 2 [not identity])``
-    for more, with the total held-out log loss L in nats and the number of parameters r. ``single`` takes the map with
-    the smallest ``L + r/2 + [not identity]``. The folds are random, never stratified by outcome, and do not depend on
-    the order of the rows.
+    The weights are ``w ~ exp(-0.7 L - r - [not identity])`` for two classes,
+    and ``exp(-L - r/2 - 2 [not identity])`` for more, with the total held-out
+    log loss L in nats and the number of parameters r. ``single`` takes the map
+    with the smallest ``L + r/2 + [not identity]``. The folds are random, never
+    stratified by outcome, and do not depend on the order of the rows.
 
-    **Predictive distributions.** Maps of the outcome's normal score z: ``(z - a) exp(-c)`` (shift, scale, or both),
-    then a skew and a tail of the sinh-arcsinh family (curved), a and c that follow the predicted level and spread
-    (level+spread), all of these, and a mixture of the densities of Beta(k, 13 - k) (bernstein). The weights are
-    ``exp(-L/D - r/2 - 2 [not identity])`` with the design effect D, and the average is the linear pool of the
-    distribution functions. With ``issued`` and ``target_date`` the folds are stretches of time. New quantiles and
-    members are linear in normal scores between the old ones. Beyond the outermost the last slope goes on, but not
-    below 0 if nothing in the fit was. A `Distribution` comes back as one that has cdf, ppf and logpdf.
+    **Predictive distributions.** Maps of the outcome's normal score z:
+    ``(z - a) exp(-c)`` (shift, scale, or both), then a skew and a tail of the
+    sinh-arcsinh family (curved), a and c that follow the predicted level and
+    spread (level+spread), all of these, and a mixture of the densities of
+    Beta(k, 13 - k) (bernstein). The weights are
+    ``exp(-L/D - r/2 - 2 [not identity])`` with the design effect D, and the
+    average is the linear pool of the distribution functions. With ``issued``
+    and ``target_date`` the folds are stretches of time. New quantiles and
+    members are linear in normal scores between the old ones. Beyond the
+    outermost the last slope goes on, but not below 0 if nothing in the fit was.
+    A `Distribution` comes back as one that has cdf, ppf and logpdf.
 
     Examples
     --------
@@ -125,18 +145,18 @@ class Recalibrator(Fitted[State]):
     >>> rain = rng.random(3000) < 1 / (1 + np.exp(-truth))
     >>> overconfident = 1 / (1 + np.exp(-2 * truth))
     >>> recalibrator = Recalibrator("temperature").fit(rain, overconfident)
-    >>> {name: round(value, 1) for name, value in recalibrator.parameters_.items()}
-    {'temperature': 2.0}
+    >>> print(recalibrator.to_text().splitlines()[0])
+    Recalibrate with temperature 2.03.
     >>> recalibrator.transform([0.1, 0.9]).round(2)
     array([0.25, 0.75])
 
     Quantiles that are too narrow, mended:
 
-    >>> import unperplexed as up
-    >>> level = rng.normal(20, 4, 2000)
-    >>> narrow = up.Quantiles([0.1, 0.5, 0.9], level[:, None] + [-0.64, 0, 0.64])
+    >>> from unperplexed import Quantiles
+    >>> level, levels = rng.normal(20, 4, 2000), [0.1, 0.5, 0.9]
+    >>> narrow = Quantiles(levels, level[:, None] + [-0.64, 0, 0.64])
     >>> mend = Recalibrator().fit(level + rng.normal(size=2000), narrow)
-    >>> mend.transform(up.Quantiles([0.1, 0.5, 0.9], [[4.36, 5, 5.64]])).values.round(0)
+    >>> mend.transform(Quantiles(levels, [[4.36, 5, 5.64]])).values.round(0)
     array([[4., 5., 6.]])
     """
 
@@ -160,16 +180,20 @@ class Recalibrator(Fitted[State]):
         Parameters
         ----------
         y_true : array_like of shape (n,) or (n, C), or Tally
-            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes, with nothing beside; it keeps
-            probabilities, of which logits beyond ±36 are 0 or 1.
+            Outcomes: class labels or one-hot rows. Or a `Tally` of two classes,
+            with nothing beside; it keeps probabilities, of which logits beyond
+            ±36 are 0 or 1.
         y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
-            Predicted probabilities: of the positive class, or of each class. Or predictive distributions of a number,
-            of which ``y_true`` holds the outcomes; ``method`` is "auto" then.
+            Predicted probabilities: of the positive class, or of each class. Or
+            predictive distributions of a number, of which ``y_true`` holds the
+            outcomes; ``method`` is "auto" then.
         **reading
-            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, and ``clusters``, the
-            clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
-            `assess`; None declines. ``censored``, ``issued`` and ``target_date`` are for predictive distributions.
+            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+            ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, and
+            ``clusters``, the clusters of rows that may depend on one another.
+            By default they are looked for, also in ``columns``, as in `assess`;
+            None declines. ``censored``, ``issued`` and ``target_date`` are for
+            predictive distributions.
 
         Returns
         -------
@@ -179,7 +203,8 @@ class Recalibrator(Fitted[State]):
         Raises
         ------
         InputError
-            As `assess`; for a tally that does not hold what a fit needs; for an unknown method.
+            As `assess`; for a tally that does not hold what a fit needs; for an
+            unknown method.
         """
         if isinstance(y_true, Tally):
             refuse_rows({"y_prob": y_prob, **reading})
@@ -243,24 +268,29 @@ class Recalibrator(Fitted[State]):
     def for_prevalence(self, prevalence: float) -> Recalibrator:
         """Correct the map for another frequency of the positive class (prior shift, label shift); return itself.
 
-        The calibrated odds are multiplied by the odds of the new frequency over those of the observed one (Saerens,
-        Latinne and Decaestecker 2002). This assumes that the rows of each class are as in the fit, and only their
-        shares differ. Test it on rows of the new population with outcomes: ``assess(y, map.transform(p))``.
+        The calibrated odds are multiplied by the odds of the new frequency over
+        those of the observed one (Saerens, Latinne and Decaestecker 2002). This
+        assumes that the rows of each class are as in the fit, and only their
+        shares differ. Test it on rows of the new population with outcomes:
+        ``assess(y, map.transform(p))``.
 
         Parameters
         ----------
         prevalence : float
-            Frequency of the positive class where the map is to be used, in (0, 1).
+            Frequency of the positive class where the map is to be used, in (0,
+            1).
 
         Returns
         -------
         Recalibrator
-            Itself. What `transform` returns is for the new frequency; the gain and the weights are those of the fit.
+            Itself. What `transform` returns is for the new frequency; the gain
+            and the weights are those of the fit.
 
         Raises
         ------
         InputError
-            For more than two classes, for a fit to one outcome, and for a frequency that is not between 0 and 1.
+            For more than two classes, for a fit to one outcome, and for a
+            frequency that is not between 0 and 1.
 
         Examples
         --------
@@ -325,23 +355,27 @@ class Recalibrator(Fitted[State]):
         Parameters
         ----------
         y_prob : array_like of shape (n,) or (n, C), a data frame, or predictive distributions
-            Predicted probabilities: of the positive class, or of each class in the order of ``labels_``. Or predictive
-            distributions, as in the fit.
+            Predicted probabilities: of the positive class, or of each class in
+            the order of ``labels_``. Or predictive distributions, as in the
+            fit.
         scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
             What ``y_prob`` holds.
 
         Returns
         -------
         array of shape (n,) or (n, C), or predictive distributions
-            Calibrated probabilities, in the shape of ``y_prob``, also where this is (n, 1). They are tied only where
-            predictions were, but for curves, which are level in places, and for what double precision cannot tell
-            from 0 or 1. Predictive distributions in the form in which they came.
+            Calibrated probabilities, in the shape of ``y_prob``, also where
+            this is (n, 1). They are tied only where predictions were, but for
+            curves, which are level in places, and for what double precision
+            cannot tell from 0 or 1. Predictive distributions in the form in
+            which they came.
 
         Raises
         ------
         InputError
-            As `Forecasts`; for another number of classes than in the fit; for columns of a frame that are named after
-            other classes, or after these in another order; before a fit.
+            As `Forecasts`; for another number of classes than in the fit; for
+            columns of a frame that are named after other classes, or after
+            these in another order; before a fit.
         """
         if is_predictive(y_prob):
             if self.distributions is None:
@@ -379,24 +413,29 @@ class Recalibrator(Fitted[State]):
     def to_torch(self, form: Form = "probabilities", *, output: Output = "probabilities") -> RecalibrationModule:
         """Give a PyTorch module that returns calibrated probabilities, or their logits with ``output="logits"``.
 
-        A network that ends in logits takes ``to_torch("logits")``, and if a softmax or a loss follows,
-        ``to_torch("logits", output="logits")``. The default takes probabilities; for values outside 0 to 1, such as
-        logits, it returns NaN without an error, since a module that is exported cannot check values.
+        A network that ends in logits takes ``to_torch("logits")``, and if a
+        softmax or a loss follows, ``to_torch("logits", output="logits")``. The
+        default takes probabilities; for values outside 0 to 1, such as logits,
+        it returns NaN without an error, since a module that is exported cannot
+        check values.
 
         Parameters
         ----------
         form : {"probabilities", "log_probabilities", "logits"}, default "probabilities"
             What the module takes.
         output : {"probabilities", "logits"}, default "probabilities"
-            What it returns, whatever it takes. Logits are the logarithms of the calibrated probabilities, whose softmax
-            they are; of one value for the positive class their log-odds, whose sigmoid it is.
+            What it returns, whatever it takes. Logits are the logarithms of the
+            calibrated probabilities, whose softmax they are; of one value for
+            the positive class their log-odds, whose sigmoid it is.
 
         Returns
         -------
         torch.nn.Module
-            From a tensor of shape (n, C), or (n,) with one value for the positive class, to a tensor of that shape:
-            what `transform` returns, computed in float64. Its buffers are part of ``state_dict`` and are not trained.
-            It also works in ``torch.jit.script``, ``torch.export``, ONNX, and a network in half precision.
+            From a tensor of shape (n, C), or (n,) with one value for the
+            positive class, to a tensor of that shape: what `transform` returns,
+            computed in float64. Its buffers are part of ``state_dict`` and are
+            not trained. It also works in ``torch.jit.script``,
+            ``torch.export``, ONNX, and a network in half precision.
 
         Raises
         ------
@@ -520,7 +559,8 @@ class GroupRecalibrator(Fitted[Saved]):
         by : array_like of shape (n,), mapping from name to such, or data frame
             Which group each row is in, as in `assess_by`.
         **reading
-            How rows are read, as in `Recalibrator.fit`; ``clusters`` names clusters of dependent rows.
+            How rows are read, as in `Recalibrator.fit`; ``clusters`` names
+            clusters of dependent rows.
 
         Returns
         -------
@@ -561,7 +601,8 @@ class GroupRecalibrator(Fitted[Saved]):
         y_prob, scale
             As in `Recalibrator.transform`.
         by : array_like of shape (n,), mapping from name to such, or data frame
-            The group of each row, by the columns of the fit. Groups that the fit did not see have the one map.
+            The group of each row, by the columns of the fit. Groups that the
+            fit did not see have the one map.
 
         Returns
         -------

@@ -40,8 +40,9 @@ def refinement_loss(
 ) -> float:
     """Log loss after the best temperature, in nats (refinement after recalibration). Smaller is better.
 
-    The log loss of a model is refinement plus miscalibration. Temperature scaling mends most of the second after
-    training, so that the first is the better score to stop training by and to choose models by.
+    The log loss of a model is refinement plus miscalibration. Temperature
+    scaling mends most of the second after training, so that the first is the
+    better score to stop training by and to choose models by.
 
     Parameters
     ----------
@@ -50,21 +51,24 @@ def refinement_loss(
     y_prob : array_like of shape (n,) or (n, C)
         Predicted probabilities of the positive class, or of each class.
     folds : int, optional
-        Fit each row's temperature on the other of so many folds. By default one temperature is fitted on the rows
-        themselves, which makes the loss too small by about 1 / (2n).
+        Fit each row's temperature on the other of so many folds. By default one
+        temperature is fitted on the rows themselves, which makes the loss too
+        small by about 1 / (2n).
     seed : int, default 0
         Random seed of the folds.
     floor : float or "auto", default "auto"
-        What a probability of exactly 0 counts as, so that logarithms stay finite; "auto" is 0.01 / (C n), or the
-        smallest other probability if that is smaller.
+        What a probability of exactly 0 counts as, so that logarithms stay
+        finite; "auto" is 0.01 / (C n), or the smallest other probability if
+        that is smaller.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``scale`` ..., and ``clusters``, the
-        clusters that share a fold.
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``scale`` ..., and ``clusters``, the clusters that share a fold.
 
     Returns
     -------
     float
-        At most ln C, the log loss of a uniform forecast, if one temperature is fitted to all rows.
+        At most ln C, the log loss of a uniform forecast, if one temperature is
+        fitted to all rows.
 
     Raises
     ------
@@ -73,8 +77,9 @@ def refinement_loss(
 
     Notes
     -----
-    The least of ``mean(-ln q_y)`` with ``q_c ~ p_c^(1/T)`` over T > 0 (Berta, Holzmueller, Jordan and Bach 2025). It is
-    convex in 1/T, which is bounded by 100.
+    The least of ``mean(-ln q_y)`` with ``q_c ~ p_c^(1/T)`` over T > 0 (Berta,
+    Holzmueller, Jordan and Bach 2025). It is convex in 1/T, which is bounded by
+    100.
 
     Examples
     --------

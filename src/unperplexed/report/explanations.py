@@ -52,13 +52,17 @@ _TITLES = {"Bad": "When it is bad", "Why": "Why", "Try": "What to try", "Check":
 
 
 def explain(term: str) -> Explanation:
-    """Explain a metric, a finding or a remedy: what it means, why it is bad, what to try and how to check.
+    """Explain a metric, a finding or a remedy: why it is bad, and what to try.
+
+    Returns an `Explanation`; print it.
 
     Parameters
     ----------
     term : str
-        A metric or finding as an assessment names it, such as "log loss" or "overconfident"; a synonym, such as "Gini";
-        a word of the name that no other name has, such as "slope"; or another form of it, such as "overconfidence".
+        A metric or finding as an assessment names it, such as "log loss" or
+        "overconfident"; a synonym, such as "Gini"; a word of the name that no
+        other name has, such as "slope"; or another form of it, such as
+        "overconfidence".
 
     Returns
     -------

@@ -32,12 +32,16 @@ def row_scores(
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C)
-        Observed outcomes: labels or one-hot rows; numbers where distributions of numbers are predicted.
+        Observed outcomes: labels or one-hot rows; numbers where distributions
+        of numbers are predicted.
     y_prob : array_like of shape (n,) or (n, C), or Quantiles, Samples, Distribution or Ordered
-        Predicted probabilities of the positive class, or of each class; or predictive distributions of numbers.
+        Predicted probabilities of the positive class, or of each class; or
+        predictive distributions of numbers.
     score : str, default "log_loss"
-        Name of the rule, as in `score_named`. Of predictive distributions ``"crps"``, ``"weighted_interval_score"``,
-        ``"log_score"``, ``"log1p_crps"``, ``"quantile_loss(level)"`` or ``"interval_score(coverage)"``.
+        Name of the rule, as in `score_named`. Of predictive distributions
+        ``"crps"``, ``"weighted_interval_score"``, ``"log_score"``,
+        ``"log1p_crps"``, ``"quantile_loss(level)"`` or
+        ``"interval_score(coverage)"``.
     labels, pos_label : optional
         As in `Forecasts`; of class probabilities only.
 
@@ -87,8 +91,9 @@ def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[
     Returns
     -------
     float
-        From 0 (certain and right) to inf (probability 0 for an observed class); exp of minus it is the
-        geometric accuracy at the same floor. A uniform forecast has ln C.
+        From 0 (certain and right) to inf (probability 0 for an observed class);
+        exp of minus it is the geometric accuracy at the same floor. A uniform
+        forecast has ln C.
 
     Raises
     ------
@@ -97,7 +102,8 @@ def log_loss(y_true: Any, y_prob: Any, *, floor: float = 0.0, **reading: Unpack[
 
     Notes
     -----
-    ``-sum w ln(p_correct) / sum w`` (Good 1952). Strictly proper with floor 0; local.
+    ``-sum w ln(p_correct) / sum w`` (Good 1952). Strictly proper with floor 0;
+    local.
 
     Examples
     --------
@@ -120,13 +126,15 @@ def brier_score(
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     normalize : {"sum", "half", "mean"}, default "sum"
-        Scale: the sum over classes, Brier's own definition, from 0 to 2; half of the sum; or the sum divided by C.
-        For two classes, the latter two equal the squared error of the probability of the positive class.
+        Scale: the sum over classes, Brier's own definition, from 0 to 2; half
+        of the sum; or the sum divided by C. For two classes, the latter two
+        equal the squared error of the probability of the positive class.
 
     Returns
     -------
     float
-        From 0 (certain and right) to 2, 1 or 2/C. A uniform forecast has 1 - 1/C in the sum.
+        From 0 (certain and right) to 2, 1 or 2/C. A uniform forecast has 1 -
+        1/C in the sum.
 
     Raises
     ------
@@ -163,7 +171,8 @@ def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[WeightedReading]
     Returns
     -------
     float
-        From 0 (probability 0 for every observed class) to 1 (certain and right). A uniform forecast has 1/sqrt(C).
+        From 0 (probability 0 for every observed class) to 1 (certain and
+        right). A uniform forecast has 1/sqrt(C).
 
     Raises
     ------
@@ -172,7 +181,8 @@ def spherical_score(y_true: Any, y_prob: Any, **reading: Unpack[WeightedReading]
 
     Notes
     -----
-    ``sum_i w_i p_i,correct / sqrt(sum_j p_ij^2) / sum w`` (Roby 1965; Gneiting and Raftery 2007). Strictly proper.
+    ``sum_i w_i p_i,correct / sqrt(sum_j p_ij^2) / sum w`` (Roby 1965; Gneiting
+    and Raftery 2007). Strictly proper.
 
     Examples
     --------
@@ -189,13 +199,15 @@ def ranked_probability_score(
 ) -> float:
     """Mean squared distance between cumulative probabilities and outcomes, for ordered classes. Smaller is better.
 
-    The penalty grows with the distance from the observed class: with the classes low, middle and high, a forecast
-    of low is better than one of middle if low is observed, and worse if high is observed.
+    The penalty grows with the distance from the observed class: with the
+    classes low, middle and high, a forecast of low is better than one of middle
+    if low is observed, and worse if high is observed.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
-        As in `log_loss`. The order of the classes is that of the columns, which ``labels`` names.
+        As in `log_loss`. The order of the classes is that of the columns, which
+        ``labels`` names.
     normalize : {"sum", "mean"}, default "sum"
         Sum or mean over the C - 1 steps between neighbouring classes.
 
@@ -211,8 +223,9 @@ def ranked_probability_score(
 
     Notes
     -----
-    ``sum_i w_i sum_k (P_ik - Y_ik)^2 / sum w`` over k = 1 ... C - 1, with P_ik = p_i1 + ... + p_ik and Y_ik = 1 once
-    the observed class is among the first k (Epstein 1969 in the form of Murphy 1971). Strictly proper. For two
+    ``sum_i w_i sum_k (P_ik - Y_ik)^2 / sum w`` over k = 1 ... C - 1, with P_ik
+    = p_i1 + ... + p_ik and Y_ik = 1 once the observed class is among the first
+    k (Epstein 1969 in the form of Murphy 1971). Strictly proper. For two
     classes it is half the Brier score.
 
     Examples
@@ -237,33 +250,37 @@ def generalized_surprisal(
 ) -> float:
     """Mean surprisal whose average probability is the generalized mean of order r. Smaller is better.
 
-    It describes a forecaster under a chosen attitude to risk. It is proper only at r = 0: at any other order, some
-    other forecast is expected to score better than one's belief. `power_score` is the proper counterpart.
+    It describes a forecaster under a chosen attitude to risk. It is proper only
+    at r = 0: at any other order, some other forecast is expected to score
+    better than one's belief. `power_score` is the proper counterpart.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     r : float
-        Order, above -1. Below 0, observed outcomes with a low probability have more weight than in the log loss;
-        above 0, less.
+        Order, above -1. Below 0, observed outcomes with a low probability have
+        more weight than in the log loss; above 0, less.
     floor : float, default 0
         Lower correct-class probabilities are clipped to this value.
 
     Returns
     -------
     float
-        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (probability 0 for an observed class).
+        From 0 (certain and right) to (1+r)/r for r > 0, else to inf
+        (probability 0 for an observed class).
 
     Raises
     ------
     InputError
-        As `Forecasts`; for no rows; for an order that is no finite number above -1.
+        As `Forecasts`; for no rows; for an order that is no finite number above
+        -1.
 
     Notes
     -----
-    ``S_r = -sum w (1+r)/r (p_correct^r - 1) / sum w``; the log loss at r = 0 ([RP] appendix). Local. The generalized
-    mean of the correct-class probabilities is ``(1 - r S_r / (1+r))^(1/r)``, exp(-S_0) at r = 0.
+    ``S_r = -sum w (1+r)/r (p_correct^r - 1) / sum w``; the log loss at r = 0
+    ([RP] appendix). Local. The generalized mean of the correct-class
+    probabilities is ``(1 - r S_r / (1+r))^(1/r)``, exp(-S_0) at r = 0.
 
     Examples
     --------
@@ -283,31 +300,37 @@ def generalized_surprisal(
 def power_score(y_true: Any, y_prob: Any, r: float, **reading: Unpack[WeightedReading]) -> float:
     """Mean power score of order r, the proper counterpart of the generalized surprisal. Smaller is better.
 
-    As a function of the order it is a proper risk profile: at each order, no forecast is expected to score better
-    than one's belief. Order 1 is the Brier score, order 0 the log loss.
+    As a function of the order it is a proper risk profile: at each order, no
+    forecast is expected to score better than one's belief. Order 1 is the Brier
+    score, order 0 the log loss.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     r : float
-        Order, above -1. At lower orders, observed outcomes with a low probability have more weight.
+        Order, above -1. At lower orders, observed outcomes with a low
+        probability have more weight.
 
     Returns
     -------
     float
-        From 0 (certain and right) to (1+r)/r for r > 0, else to inf (probability 0 for an observed class).
+        From 0 (certain and right) to (1+r)/r for r > 0, else to inf
+        (probability 0 for an observed class).
 
     Raises
     ------
     InputError
-        As `Forecasts`; for no rows; for an order that is no finite number above -1.
+        As `Forecasts`; for no rows; for an order that is no finite number above
+        -1.
 
     Notes
     -----
-    The mean over rows of ``-(1+r)/r (p_correct^r - 1) + sum_j p_j^(1+r) - 1``. Strictly proper. The power family of
-    scoring rules (Selten 1998; Gneiting and Raftery 2007), in the scale of the density power divergence
-    (Basu, Harris, Hjort and Jones 1998). At r = 0 it is the log loss plus the excess of the row's sum over 1.
+    The mean over rows of ``-(1+r)/r (p_correct^r - 1) + sum_j p_j^(1+r) - 1``.
+    Strictly proper. The power family of scoring rules (Selten 1998; Gneiting
+    and Raftery 2007), in the scale of the density power divergence (Basu,
+    Harris, Hjort and Jones 1998). At r = 0 it is the log loss plus the excess
+    of the row's sum over 1.
 
     Examples
     --------
@@ -328,20 +351,23 @@ def penalized_brier_score(
 ) -> float:
     """Brier score plus a penalty for each misclassified row. Smaller is better.
 
-    A row with another class at the top scores worse than any row with only the observed class at the top.
+    A row with another class at the top scores worse than any row with only the
+    observed class at the top.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     variant : {"proper", "published-code"}, default "proper"
-        ``"published-code"`` computes the score of the authors' program: the mean over classes instead of the sum, and
-        no penalty if the observed class ties for the top. It is not proper: ties are rewarded.
+        ``"published-code"`` computes the score of the authors' program: the
+        mean over classes instead of the sum, and no penalty if the observed
+        class ties for the top. It is not proper: ties are rewarded.
 
     Returns
     -------
     float
-        From 0 (certain and right) to 2 + (C-1)/C, or 2/C + (C-1)/C as published.
+        From 0 (certain and right) to 2 + (C-1)/C, or 2/C + (C-1)/C as
+        published.
 
     Raises
     ------
@@ -350,9 +376,11 @@ def penalized_brier_score(
 
     Notes
     -----
-    Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and Wahlström 2025). ``wrong`` is 1 if
-    the observed class is not at the top, 1 - 1/k if it shares the top with k - 1 others, else 0. With this treatment
-    of ties the rule is strictly proper. Rows with ties mostly score between misclassified and correct ones; not all do.
+    Each row has its Brier score plus ``(C-1)/C * wrong`` (Ahmadian, Ghatee and
+    Wahlström 2025). ``wrong`` is 1 if the observed class is not at the top, 1 -
+    1/k if it shares the top with k - 1 others, else 0. With this treatment of
+    ties the rule is strictly proper. Rows with ties mostly score between
+    misclassified and correct ones; not all do.
 
     The authors' program computes in float32, this function in float64.
 
@@ -373,22 +401,24 @@ def penalized_log_loss(
 ) -> float:
     """Log loss plus a penalty for each misclassified row. Smaller is better.
 
-    A row with another class at the top scores worse than any row with only the observed class at the top.
+    A row with another class at the top scores worse than any row with only the
+    observed class at the top.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
         As in `log_loss`.
     variant : {"proper", "published-code"}, default "proper"
-        ``"published-code"`` computes the score of the authors' program: Keras' cross-entropy, which divides rows by
-        their sum and clips the result to [1e-7, 1 - 1e-7], and no penalty if the observed class ties for the top.
+        ``"published-code"`` computes the score of the authors' program: Keras'
+        cross-entropy, which divides rows by their sum and clips the result to
+        [1e-7, 1 - 1e-7], and no penalty if the observed class ties for the top.
         It is not proper: ties are rewarded.
 
     Returns
     -------
     float
-        From 0 (certain and right) to inf (probability 0 for an observed class); as published, from 1e-7 to
-        -ln(1e-7) + ln C.
+        From 0 (certain and right) to inf (probability 0 for an observed class);
+        as published, from 1e-7 to -ln(1e-7) + ln C.
 
     Raises
     ------
@@ -397,8 +427,9 @@ def penalized_log_loss(
 
     Notes
     -----
-    Each row has its log loss in nats plus ``ln(C) * wrong``, with ``wrong`` as in `penalized_brier_score`
-    (Ahmadian, Ghatee and Wahlström 2025). Strictly proper.
+    Each row has its log loss in nats plus ``ln(C) * wrong``, with ``wrong`` as
+    in `penalized_brier_score` (Ahmadian, Ghatee and Wahlström 2025). Strictly
+    proper.
 
     The authors' program computes in float32, this function in float64.
 

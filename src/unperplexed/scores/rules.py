@@ -244,7 +244,8 @@ def score_named(name: str) -> Score:
     Parameters
     ----------
     name : str
-        A name in `SCORES`, ``"ranked_probability_score"``, ``"half_brier_score"``, ``"power_score(r)"`` or
+        A name in `SCORES`, ``"ranked_probability_score"``,
+        ``"half_brier_score"``, ``"power_score(r)"`` or
         ``"generalized_surprisal(r)"`` with a number r above -1.
 
     Returns
@@ -255,7 +256,8 @@ def score_named(name: str) -> Score:
     Raises
     ------
     InputError
-        For an unknown name, with the list of names; for an order that is not a finite number above -1.
+        For an unknown name, with the list of names; for an order that is not a
+        finite number above -1.
 
     Examples
     --------

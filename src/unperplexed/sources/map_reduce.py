@@ -269,46 +269,56 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
     Parameters
     ----------
     paths : path or sequence of paths
-        CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or spreadsheet; patterns such as ``"data/*.parquet"``, and folders,
-        of which those named as ``dt=2026-10-09`` are columns.
+        CSV, JSON Lines, Parquet, Arrow, NPZ, NPY or spreadsheet; patterns such
+        as ``"data/*.parquet"``, and folders, of which those named as
+        ``dt=2026-10-09`` are columns.
     truth, prob : str or sequence of str
-        The outcome's column, or one-hot columns; the column of the positive class's probability, or one for each
-        class. A column may hold lists.
+        The outcome's column, or one-hot columns; the column of the positive
+        class's probability, or one for each class. A column may hold lists.
     pairs : sequence of (str, str), optional
-        Instead of these: probability and outcome columns of several binary forecasts a row; ``("*", "*_outcome")``
-        finds all whose ``*`` stands for the same. In ``by`` and ``where`` "pair" is then a column, in ``where`` also
-        "prob" and "outcome" of each pair.
+        Instead of these: probability and outcome columns of several binary
+        forecasts a row; ``("*", "*_outcome")`` finds all whose ``*`` stands for
+        the same. In ``by`` and ``where`` "pair" is then a column, in ``where``
+        also "prob" and "outcome" of each pair.
     weight : str, optional
         Column of importance weights.
     where : str, default ""
-        SQL expression of columns, such as ``"season >= 2016 AND round = 'final'"``: only rows for which it is true are
-        counted.
+        SQL expression of columns, such as ``"season >= 2016 AND round =
+        'final'"``: only rows for which it is true are counted.
     clusters : str or sequence of str, optional
-        Columns of the clusters: rows with the same values in all of them (for the part "shards"). Parts of a date are
-        named as in ``by`` of `tally_files_by`, such as "day:iso-week".
+        Columns of the clusters: rows with the same values in all of them (for
+        the part "shards"). Parts of a date are named as in ``by`` of
+        `tally_files_by`, such as "day:iso-week".
     format : str, optional
-        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy", "pt" or "spreadsheet", whatever the files are called.
+        "csv", "tsv", "jsonl", "parquet", "arrow", "npz", "npy", "pt" or
+        "spreadsheet", whatever the files are called.
     separator : str, optional
-        Between the fields of a text file. By default a comma; a tab for ``.tsv``; a semicolon with decimal commas.
+        Between the fields of a text file. By default a comma; a tab for
+        ``.tsv``; a semicolon with decimal commas.
     decimal_comma : bool, default False
         Whether numbers in a text file are written like 0,5.
     encoding : str, default "utf-8"
         Encoding of a text file, such as "cp1252", "latin-1" or "utf-16".
     na : str or sequence of str, optional
-        Texts that mark a missing value, in outcomes too; an empty list stands for the usual ones, such as "NA", "#N/A",
-        "-" and "?".
+        Texts that mark a missing value, in outcomes too; an empty list stands
+        for the usual ones, such as "NA", "#N/A", "-" and "?".
     sheet : str, optional
         Name of the sheet to read of a spreadsheet that has several.
     metrics, parts, exact_limit, fraction_bits, n_jobs : optional
-        As in `Tally.of`. Half as many threads read, of Parquet files several row groups at the same time.
+        As in `Tally.of`. Half as many threads read, of Parquet files several
+        row groups at the same time.
     progress : bool, default False
-        Show a bar on a terminal if it takes over a second, for the engine "local".
+        Show a bar on a terminal if it takes over a second, for the engine
+        "local".
     engine : str, default "local"
-        What counts them: this process; or an engine such as "dask", a file at a time on each of its workers.
-        "dask:tcp://10.0.0.1:8786" names a scheduler, "spark:yarn" a Spark master; without an address Dask's client or
-        Spark's session counts them if there is one, or else one that is started on this machine.
+        What counts them: this process; or an engine such as "dask", a file at a
+        time on each of its workers. "dask:tcp://10.0.0.1:8786" names a
+        scheduler, "spark:yarn" a Spark master; without an address Dask's client
+        or Spark's session counts them if there is one, or else one that is
+        started on this machine.
     labels, pos_label, ignore_label, scale, invalid : optional
-        How rows are read, as in `Forecasts`. The classes are read off all files together where these do not say them.
+        How rows are read, as in `Forecasts`. The classes are read off all files
+        together where these do not say them.
 
     Returns
     -------
@@ -317,7 +327,8 @@ def tally_files(paths: Paths, *, n_jobs: int | None = None, **options: Unpack[Fi
     Raises
     ------
     InputError
-        For files that cannot be read and rows that cannot be assessed, naming file, row, column and remedy.
+        For files that cannot be read and rows that cannot be assessed, naming
+        file, row, column and remedy.
 
     Examples
     --------
@@ -342,9 +353,11 @@ def tally_files_by(
     paths : path or sequence of paths
         As in `tally_files`.
     by : str or sequence of str
-        Columns that say which group a row is in. Rows with the same values in all of them are a group; empty fields
-        are a value of their own, None. "date:month" (year, quarter, weekday, hour; date, iso-week, year-month,
-        year-quarter) and "age:quartiles" (halves, thirds, quintiles, deciles) make groups of a column.
+        Columns that say which group a row is in. Rows with the same values in
+        all of them are a group; empty fields are a value of their own, None.
+        "date:month" (year, quarter, weekday, hour; date, iso-week, year-month,
+        year-quarter) and "age:quartiles" (halves, thirds, quintiles, deciles)
+        make groups of a column.
     most_groups : int, default 200,000
         More groups than this are refused.
     **options

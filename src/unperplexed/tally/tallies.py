@@ -189,9 +189,11 @@ MOST_GROUPS = 200_000
 class Tallies(Mapping[Key, Tally], Frozen, eq=False):
     """A mapping from each group to the tally of its rows.
 
-    A group is named by a tuple, its values in the columns ``by``; a single value will do to look it up by one column.
-    Tallies add up like a single `Tally`, group by group, whatever the split: ``Tallies()`` adds nothing. Make them with
-    `Tallies.of` or `tally_files_by`, assess them with ``assess_by(tallies)``.
+    A group is named by a tuple, its values in the columns ``by``; a single
+    value will do to look it up by one column. Tallies add up like a single
+    `Tally`, group by group, whatever the split: ``Tallies()`` adds nothing.
+    Make them with `Tallies.of` or `tally_files_by`, assess them with
+    ``assess_by(tallies)``.
 
     Examples
     --------

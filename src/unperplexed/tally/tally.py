@@ -88,10 +88,11 @@ DEFAULTS: dict[str, Any] = {
 class Tally(ByValue, TallyState, Tagged):
     """Counts of (reported probability, did it happen) pairs: all that an assessment needs, in little space.
 
-    Tallies add up: ``a + b`` is the tally of both data sets, in any order and any split, and ``Tally()`` adds
-    nothing. With at most ``exact_limit`` distinct probabilities the counts are exact; beyond, they are kept in
-    cells of relative width 2**-fraction_bits. Which of the two depends on the data alone, not on the split. The
-    size does not grow with the number of rows.
+    Tallies add up: ``a + b`` is the tally of both data sets, in any order and
+    any split, and ``Tally()`` adds nothing. With at most ``exact_limit``
+    distinct probabilities the counts are exact; beyond, they are kept in cells
+    of relative width 2**-fraction_bits. Which of the two depends on the data
+    alone, not on the split. The size does not grow with the number of rows.
 
     Make one with `Tally.of`, assess it with ``assess(tally)``.
 
@@ -126,35 +127,45 @@ class Tally(ByValue, TallyState, Tagged):
         y_true : array_like of shape (n,) or (n, C)
             Outcomes: labels or one-hot rows.
         y_prob : array_like of shape (n,) or (n, C), or predictive distributions
-            Predicted probabilities of the positive class, or of each class. Or `Quantiles`, `Samples`, `Distribution`
-            or `PIT` of a number; ``metrics``, ``sample_weight``, ``censored`` and ``invalid`` are the options then.
+            Predicted probabilities of the positive class, or of each class. Or
+            `Quantiles`, `Samples`, `Distribution` or `PIT` of a number;
+            ``metrics``, ``sample_weight``, ``censored`` and ``invalid`` are the
+            options then.
         metrics : sequence of str, default ()
-            Scoring rules to keep beside those of `SCORES`, by names that `score_named` knows.
+            Scoring rules to keep beside those of `SCORES`, by names that
+            `score_named` knows.
         parts : sequence of {"classes", "predictions", "shards", "surprises", "diagnosis"}, default ()
-            What else to keep: counts of each class, of each predicted class, or of a thousand shards of the rows; the
-            twenty rows whose outcomes were assigned least; sums from which forecasts of more than two classes
-            are diagnosed. The last is kept unasked for 3 to 20 classes.
+            What else to keep: counts of each class, of each predicted class, or
+            of a thousand shards of the rows; the twenty rows whose outcomes
+            were assigned least; sums from which forecasts of more than two
+            classes are diagnosed. The last is kept unasked for 3 to 20 classes.
         source : str, optional
             Name of where the rows come from.
         first_row : int, default 0
-            Number of the first row among all of its source, for a part of a larger input: errors, shards and
-            surprises go by it.
+            Number of the first row among all of its source, for a part of a
+            larger input: errors, shards and surprises go by it.
         exact_limit : int, default 65536
-            How many distinct probabilities are counted exactly before cells take over; and so in the parts by class.
+            How many distinct probabilities are counted exactly before cells
+            take over; and so in the parts by class.
         fraction_bits : int, default 9
-            Cells have relative width 2**-fraction_bits, from 3 to 20. Only tallies of like settings add up.
+            Cells have relative width 2**-fraction_bits, from 3 to 20. Only
+            tallies of like settings add up.
         n_jobs : int, optional
-            How many threads count; -1 for one a processor. The tally is the same, with weights but for last digits.
+            How many threads count; -1 for one a processor. The tally is the
+            same, with weights but for last digits.
         **options
-            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-            ``scale``, ``invalid``, ``clusters``. A part never infers the class set from the labels that happen to be in
-            it. Shards go by ``clusters`` where these are given, and otherwise by source and row number.
-            ``censored`` is as in `assess`.
+            How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+            ``pos_label``, ``ignore_label``, ``scale``, ``invalid``,
+            ``clusters``. A part never infers the class set from the labels that
+            happen to be in it. Shards go by ``clusters`` where these are given,
+            and otherwise by source and row number. ``censored`` is as in
+            `assess`.
 
         Returns
         -------
         Tally
-            Of predictive distributions a `DistributionTally`, whose rows count as independent.
+            Of predictive distributions a `DistributionTally`, whose rows count
+            as independent.
 
         Raises
         ------
@@ -196,7 +207,8 @@ class Tally(ByValue, TallyState, Tagged):
         reported : array_like of shape (k,)
             Predicted probabilities of the positive class; they may repeat.
         happened, total : array_like of shape (k,)
-            How often the positive class was observed, and how many rows have the prediction: whole numbers.
+            How often the positive class was observed, and how many rows have
+            the prediction: whole numbers.
         labels : sequence of two labels, default (0, 1)
             The negative class and the positive one.
         exact_limit, fraction_bits : optional
@@ -235,10 +247,11 @@ class Tally(ByValue, TallyState, Tagged):
     ) -> Tally:
         """Count checked forecasts, or a stream of parts of them: the sum of the parts' tallies, but faster.
 
-        Parts of a stream are made with ``Forecasts(..., whole=False)``, so that none infers the class set from what
-        happens to be in it. A stream of nothing gives the tally that adds nothing. Settings are those of `of`; of a
-        stream each thread takes every so-manyth part. The part "diagnosis" is kept unasked of three
-        classes and up to ``diagnosed`` of them.
+        Parts of a stream are made with ``Forecasts(..., whole=False)``, so that
+        none infers the class set from what happens to be in it. A stream of
+        nothing gives the tally that adds nothing. Settings are those of `of`;
+        of a stream each thread takes every so-manyth part. The part "diagnosis"
+        is kept unasked of three classes and up to ``diagnosed`` of them.
 
         Examples
         --------
@@ -346,7 +359,8 @@ class Tally(ByValue, TallyState, Tagged):
     def load(cls, path: str | PathLike[str]) -> Tally | Predictions | DistributionTally:
         """Read a file that `save` wrote; a truncated, changed or other file is refused with the reason.
 
-        A file of predictive distributions gives a `DistributionTally`, one without outcomes `Predictions`.
+        A file of predictive distributions gives a `DistributionTally`, one
+        without outcomes `Predictions`.
         """
         try:
             with Path(path).open("rb") as stream:
@@ -372,7 +386,8 @@ class Tally(ByValue, TallyState, Tagged):
         tallies : iterable of Tally, or of DistributionTally
             Of the same classes and settings, or of the same form of forecasts.
         mixed : bool, default False
-            Add up even tallies of different data or models, or of periods that overlap. The sum has the tags of all.
+            Add up even tallies of different data or models, or of periods that
+            overlap. The sum has the tags of all.
 
         Returns
         -------
@@ -381,8 +396,8 @@ class Tally(ByValue, TallyState, Tagged):
         Raises
         ------
         InputError
-            For tallies of different classes or settings and, unless ``mixed``, for those whose `tagged` tags say that
-            they do not belong together.
+            For tallies of different classes or settings and, unless ``mixed``,
+            for those whose `tagged` tags say that they do not belong together.
 
         Examples
         --------

@@ -24,25 +24,31 @@ from .words import not_made, permuted_finding
 
 @reads(SearchedReading, SEARCHED)
 def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]) -> Diagnosis:
-    """Find out what is wrong with probability forecasts: biased, overconfident, certain and wrong, or nothing.
+    """Find out what is wrong with forecasts: biased, overconfident, or nothing.
+
+    Returns a `Diagnosis`. Print it, or read its ``verdict`` (one sentence) and
+    its ``findings``, the costliest first; smaller costs are better.
 
     Parameters
     ----------
     y_true : array_like of shape (n,) or (n, C), or Tally
-        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a `Tally`, with nothing beside.
+        Outcomes: class labels (ints, bools, strings) or one-hot rows. Or a
+        `Tally`, with nothing beside.
     y_prob : array_like of shape (n,) or (n, C), or a data frame
         Predicted probabilities: of the positive class, or of each class.
     **reading
-        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``, ``pos_label``, ``ignore_label``,
-        ``scale``, ``invalid``, and ``clusters``, the
-        clusters of rows that may depend on one another. By default they are looked for, also in ``columns``, as in
-        `assess`; None declines.
+        How rows are read, as in `Forecasts`: ``sample_weight``, ``labels``,
+        ``pos_label``, ``ignore_label``, ``scale``, ``invalid``, and
+        ``clusters``, the clusters of rows that may depend on one another. By
+        default they are looked for, also in ``columns``, as in `assess`; None
+        declines.
 
     Returns
     -------
     Diagnosis
-        ``verdict`` (one sentence), ``findings`` (costliest first; each with ``error``, ``parameter``, ``interval``,
-        ``p_value``, ``gain``, ``remedy``), ``alternatives``, ``p_value``, ``detectable``.
+        ``verdict`` (one sentence), ``findings`` (costliest first; each with
+        ``error``, ``parameter``, ``interval``, ``p_value``, ``cost``,
+        ``remedy``), ``alternatives``, ``p_value``, ``detectable``.
 
     Raises
     ------
@@ -51,14 +57,17 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]
 
     Notes
     -----
-    Two classes: a score test of eight components with known variances decides whether anything is wrong, at 5%. The
-    set of at most three errors with the largest likelihood ratio minus its cost names it: ``t = s + a + c (s - m) + d
-    |s| + k h(s)`` in log-odds, m their mean weighted by p (1 - p) (bias, confidence, asymmetry, tail), and a share of
-    outcomes at random (noise). A cost is ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three. Errors
-    surely below 0.02 in log-odds are none. Nothing is drawn at random, binned or floored.
-    Gains are ``(LR - 2 k) / 2n`` nats a row, which is what cross-validation shows. Classes beyond two have one bias
-    each, tested jointly. A tally of more than two classes needs its part "diagnosis", which those of 3 to 20 classes
-    keep unasked.
+    Two classes: a score test of eight components with known variances decides
+    whether anything is wrong, at 5%. The set of at most three errors with the
+    largest likelihood ratio minus its cost names it: ``t = s + a + c (s - m) +
+    d |s| + k h(s)`` in log-odds, m their mean weighted by p (1 - p) (bias,
+    confidence, asymmetry, tail), and a share of outcomes at random (noise). A
+    cost is ``max(3.84, ln(4 sum p (1 - p)))``, and 2 more for the last three.
+    Errors surely below 0.02 in log-odds are none. Nothing is drawn at random,
+    binned or floored. Gains are ``(LR - 2 k) / 2n`` nats a row, which is what
+    cross-validation shows. Classes beyond two have one bias each, tested
+    jointly. A tally of more than two classes needs its part "diagnosis", which
+    those of 3 to 20 classes keep unasked.
 
     Examples
     --------
@@ -67,8 +76,8 @@ def diagnose(y_true: Any, y_prob: Any = None, **reading: Unpack[SearchedReading]
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(0, 2, 5000)
     >>> rain = rng.random(5000) < 1 / (1 + np.exp(-truth))
-    >>> diagnose(rain, 1 / (1 + np.exp(-2 * truth))).errors
-    ('confidence',)
+    >>> print(diagnose(rain, 1 / (1 + np.exp(-2 * truth))).verdict)
+    Overconfident (calibration slope 0.51, 95% CI 0.48 to 0.53).
     >>> diagnose(rain, 1 / (1 + np.exp(-truth))).miscalibrated
     False
     """

@@ -54,21 +54,26 @@ class Distribution(Predictive):
     Parameters
     ----------
     family : str or object
-        "normal" (mean, sd), "t" (df, location, scale), "lognormal" (log_mean, log_sd), "gamma" (shape, scale; shape,
-        rate; or mean, sd), "poisson" (mean), "negative-binomial" (mean, size; or size, probability) or
-        "coupled-gaussian" (mean, scale, coupling). Or an object with cdf, ppf and logpdf: frozen distributions of
-        SciPy with parameters of shape (n,), of PyTorch, NumPyro, NGBoost.
+        "normal" (mean, sd), "t" (df, location, scale), "lognormal" (log_mean,
+        log_sd), "gamma" (shape, scale; shape, rate; or mean, sd), "poisson"
+        (mean), "negative-binomial" (mean, size; or size, probability) or
+        "coupled-gaussian" (mean, scale, coupling). Or an object with cdf, ppf
+        and logpdf: frozen distributions of SciPy with parameters of shape (n,),
+        of PyTorch, NumPyro, NGBoost.
     **parameters : array_like of shape (n,), or a number
-        By the names above. ``zero`` is the probability of an atom at 0 beside the family.
+        By the names above. ``zero`` is the probability of an atom at 0 beside
+        the family.
 
     Raises
     ------
     InputError
-        If a family or parameter is unknown, a parameter is out of range, or shapes differ.
+        If a family or parameter is unknown, a parameter is out of range, or
+        shapes differ.
 
     Notes
     -----
-    The coupled Gaussian [RP] is Student's t of 1/coupling degrees of freedom where the coupling is above 0.
+    The coupled Gaussian [RP] is Student's t of 1/coupling degrees of freedom
+    where the coupling is above 0.
 
     Examples
     --------

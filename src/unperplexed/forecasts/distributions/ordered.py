@@ -32,25 +32,28 @@ class Ordered(Predictive):
     Parameters
     ----------
     probabilities : array_like of shape (n, K), data frame with a column a class, or xarray.DataArray
-        Probabilities of at least three classes, the lowest first; of an xarray.DataArray the dimension ``class`` holds
-        them.
+        Probabilities of at least three classes, the lowest first; of an
+        xarray.DataArray the dimension ``class`` holds them.
     labels : sequence of str or number, optional
-        Classes as outcomes name them, the lowest first; by default those that the columns of a frame are named after,
-        else 0 ... K - 1.
+        Classes as outcomes name them, the lowest first; by default those that
+        the columns of a frame are named after, else 0 ... K - 1.
     scale : {"probability", "percent", "logits", "log-probs"}, default "probability"
         What ``probabilities`` holds. Never guessed.
     invalid : {"refuse", "drop", "rescale"} or several of them, default "refuse"
-        What is done with rows that are no distribution, as in `Forecasts`; those to drop are incomplete.
+        What is done with rows that are no distribution, as in `Forecasts`;
+        those to drop are incomplete.
 
     Raises
     ------
     InputError
-        If there are fewer than three classes, a row is no distribution, or labels do not fit.
+        If there are fewer than three classes, a row is no distribution, or
+        labels do not fit.
 
     Notes
     -----
-    An outcome's probability integral transform is known up to its class, from F(class below) to F(class). Its level is
-    the expected class, counted from 0, and its spread the standard deviation of that number.
+    An outcome's probability integral transform is known up to its class, from
+    F(class below) to F(class). Its level is the expected class, counted from 0,
+    and its spread the standard deviation of that number.
 
     Examples
     --------

@@ -101,8 +101,9 @@ class Samples(Partition):
     Parameters
     ----------
     members : array_like of shape (n, M), data frame with a column a member, or xarray.DataArray
-        Numbers in the unit of the outcomes, in any order; of an xarray.DataArray the dimension ``member`` holds them.
-        float32 stays float32.
+        Numbers in the unit of the outcomes, in any order; of an
+        xarray.DataArray the dimension ``member`` holds them. float32 stays
+        float32.
 
     Raises
     ------
@@ -111,7 +112,8 @@ class Samples(Partition):
 
     Notes
     -----
-    If the outcome is exchangeable with the members, each of the M + 1 ranks has the same probability.
+    If the outcome is exchangeable with the members, each of the M + 1 ranks has
+    the same probability.
 
     Examples
     --------
@@ -217,19 +219,23 @@ class Quantiles(Partition):
     Parameters
     ----------
     levels : array_like of shape (k,), or None
-        Probabilities of an outcome up to each quantile, in (0, 1). None takes them from the names of a frame's columns
-        or the coordinate ``quantile`` of an xarray.DataArray.
+        Probabilities of an outcome up to each quantile, in (0, 1). None takes
+        them from the names of a frame's columns or the coordinate ``quantile``
+        of an xarray.DataArray.
     values : array_like of shape (n, k), data frame with a column a level, or xarray.DataArray
-        Quantiles, in the unit of the outcomes. float32 stays float32. A row with a missing one is incomplete.
+        Quantiles, in the unit of the outcomes. float32 stays float32. A row
+        with a missing one is incomplete.
 
     Raises
     ------
     InputError
-        If levels are not different shares between 0 and 1, shapes differ, or a value is infinite or text.
+        If levels are not different shares between 0 and 1, shapes differ, or a
+        value is infinite or text.
 
     Notes
     -----
-    An outcome's probability integral transform is known up to its cell, between the neighbouring levels.
+    An outcome's probability integral transform is known up to its cell, between
+    the neighbouring levels.
 
     Examples
     --------

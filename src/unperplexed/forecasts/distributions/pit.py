@@ -23,7 +23,8 @@ class PIT(Predictive):
     low : array_like of shape (n,)
         F(y-), the predicted probability of less than the outcome.
     high : array_like of shape (n,), optional
-        F(y), the predicted probability up to the outcome; by default equal to ``low``, as for densities.
+        F(y), the predicted probability up to the outcome; by default equal to
+        ``low``, as for densities.
 
     Raises
     ------
@@ -32,8 +33,9 @@ class PIT(Predictive):
 
     Notes
     -----
-    An outcome with ``high`` 0 or ``low`` 1 is outside of all that its forecast holds possible. How much cells tell is
-    estimated from those that outcomes fell in, as the others are not known.
+    An outcome with ``high`` 0 or ``low`` 1 is outside of all that its forecast
+    holds possible. How much cells tell is estimated from those that outcomes
+    fell in, as the others are not known.
 
     Examples
     --------

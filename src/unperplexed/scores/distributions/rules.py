@@ -320,25 +320,29 @@ Rows = Callable[[Floats, Predictive], Floats]
 def crps(y_true: Any, forecast: Any, *, fair: bool = True, sample_weight: Any = None) -> float:
     """Mean continuous ranked probability score, in the unit of the outcomes. Smaller is better.
 
-    It is the mean absolute error of forecasts without spread, and rewards those that are sharp and calibrated.
+    It is the mean absolute error of forecasts without spread, and rewards those
+    that are sharp and calibrated.
 
     Parameters
     ----------
     y_true : array_like of shape (n,)
         Outcomes.
     forecast : Quantiles, Samples, Distribution, Ordered, or array_like of shape (n, M)
-        Predictive distributions, one a row; an array holds members, as of `Samples`.
+        Predictive distributions, one a row; an array holds members, as of
+        `Samples`.
     fair : bool, default True
-        Whether members count as exchangeable draws from a distribution, whose score is estimated without bias. False
-        scores the ensemble itself, for members that differ in kind, such as several models.
+        Whether members count as exchangeable draws from a distribution, whose
+        score is estimated without bias. False scores the ensemble itself, for
+        members that differ in kind, such as several models.
     sample_weight : array_like of shape (n,), optional
         Importance weights, 0 or more; a row of weight 2 counts as two rows.
 
     Returns
     -------
     float
-        From 0 (certain and right); the fair score of single rows may be below 0. Infinite where a forecast's tails are
-        heavier than those of Student's t with 1/2 degree of freedom.
+        From 0 (certain and right); the fair score of single rows may be below
+        0. Infinite where a forecast's tails are heavier than those of Student's
+        t with 1/2 degree of freedom.
 
     Raises
     ------
@@ -347,12 +351,15 @@ def crps(y_true: Any, forecast: Any, *, fair: bool = True, sample_weight: Any = 
 
     Notes
     -----
-    The integral of ``(F(x) - [y <= x])^2``, which is ``E|X - y| - E|X - X'| / 2`` (Gneiting and Raftery 2007).
-    Families have closed forms, other distributions are integrated. Of members the pairs' mean distance divides by
-    M (M - 1) if fair (Ferro 2014), else by M^2. Of quantiles it is twice the mean quantile loss: the weighted interval
-    score, where levels are the ends of central intervals. Of ordered classes it is the ranked probability score, in
-    numbers of classes. Strictly proper. Scores of forecasts by few members or
-    quantiles are those of what is given, so compare within one form only.
+    The integral of ``(F(x) - [y <= x])^2``, which is
+    ``E|X - y| - E|X - X'| / 2`` (Gneiting and Raftery 2007). Families have
+    closed forms, other distributions are integrated. Of members the pairs' mean
+    distance divides by M (M - 1) if fair (Ferro 2014), else by M^2. Of
+    quantiles it is twice the mean quantile loss: the weighted interval score,
+    where levels are the ends of central intervals. Of ordered classes it is the
+    ranked probability score, in numbers of classes. Strictly proper. Scores of
+    forecasts by few members or quantiles are those of what is given, so compare
+    within one form only.
 
     Examples
     --------
@@ -376,7 +383,8 @@ def weighted_interval_score(y_true: Any, forecast: Any, *, sample_weight: Any = 
     y_true : array_like of shape (n,)
         Outcomes.
     forecast : Quantiles
-        Predicted quantiles at levels that are the ends of central intervals: 0.1 with 0.9, and so on.
+        Predicted quantiles at levels that are the ends of central intervals:
+        0.1 with 0.9, and so on.
     sample_weight : array_like of shape (n,), optional
         As in `crps`.
 
@@ -392,8 +400,9 @@ def weighted_interval_score(y_true: Any, forecast: Any, *, sample_weight: Any = 
 
     Notes
     -----
-    Twice the mean quantile loss (Bracher, Ray, Gneiting and Reich 2021): interval scores weighted by
-    ``(1 - coverage) / 2`` and half of the median's absolute error, divided by their number with the median as one half.
+    Twice the mean quantile loss (Bracher, Ray, Gneiting and Reich 2021):
+    interval scores weighted by ``(1 - coverage) / 2`` and half of the median's
+    absolute error, divided by their number with the median as one half.
 
     Examples
     --------
@@ -413,7 +422,8 @@ def quantile_loss(y_true: Any, forecast: Any, level: float, *, sample_weight: An
     y_true, forecast, sample_weight
         As in `crps`.
     level : float
-        Level of the quantile, between 0 and 1. Forecasts by quantiles need to have it.
+        Level of the quantile, between 0 and 1. Forecasts by quantiles need to
+        have it.
 
     Returns
     -------
@@ -423,7 +433,8 @@ def quantile_loss(y_true: Any, forecast: Any, level: float, *, sample_weight: An
     Raises
     ------
     InputError
-        As `crps`; for a level that is no share, or that the forecasts do not have.
+        As `crps`; for a level that is no share, or that the forecasts do not
+        have.
 
     Notes
     -----
@@ -449,7 +460,8 @@ def interval_score(y_true: Any, forecast: Any, coverage: float = 0.9, *, sample_
     y_true, forecast, sample_weight
         As in `crps`.
     coverage : float, default 0.9
-        Probability that the interval should hold. Forecasts by quantiles need to have its ends.
+        Probability that the interval should hold. Forecasts by quantiles need
+        to have its ends.
 
     Returns
     -------
@@ -459,11 +471,13 @@ def interval_score(y_true: Any, forecast: Any, coverage: float = 0.9, *, sample_
     Raises
     ------
     InputError
-        As `crps`; for a coverage that is no share, or whose ends the forecasts do not have.
+        As `crps`; for a coverage that is no share, or whose ends the forecasts
+        do not have.
 
     Notes
     -----
-    The width, plus the distance of an outcome outside times ``2 / (1 - coverage)`` (Winkler 1972). Proper.
+    The width, plus the distance of an outcome outside times
+    ``2 / (1 - coverage)`` (Winkler 1972). Proper.
 
     Examples
     --------
@@ -488,7 +502,8 @@ def log_score(y_true: Any, forecast: Any, *, sample_weight: Any = None) -> float
     Returns
     -------
     float
-        Of densities any number, which depends on the unit of the outcomes. Infinite where an outcome was impossible.
+        Of densities any number, which depends on the unit of the outcomes.
+        Infinite where an outcome was impossible.
 
     Raises
     ------
@@ -497,9 +512,11 @@ def log_score(y_true: Any, forecast: Any, *, sample_weight: Any = None) -> float
 
     Notes
     -----
-    Of counts and classes, and at an atom, the log of a probability. Of quantiles, the log of the probability between
-    the two neighbours of the outcome; of M members without ties this is 1/(M + 1) wherever it falls, so that it says
-    nothing of them until they are recalibrated. Compare within one form only. Local and proper (Good 1952).
+    Of counts and classes, and at an atom, the log of a probability. Of
+    quantiles, the log of the probability between the two neighbours of the
+    outcome; of M members without ties this is 1/(M + 1) wherever it falls, so
+    that it says nothing of them until they are recalibrated. Compare within one
+    form only. Local and proper (Good 1952).
 
     Examples
     --------
@@ -527,23 +544,27 @@ def threshold_weighted_crps(
     y_true, forecast, fair, sample_weight
         As in `crps`.
     above, below : float or array_like of shape (n,), optional
-        Thresholds. With ``above=30`` forecasts are judged by what they say of numbers above 30.
+        Thresholds. With ``above=30`` forecasts are judged by what they say of
+        numbers above 30.
 
     Returns
     -------
     float
-        From 0, in the unit of the outcomes. The scores below and above a threshold add up to the CRPS.
+        From 0, in the unit of the outcomes. The scores below and above a
+        threshold add up to the CRPS.
 
     Raises
     ------
     InputError
-        As `crps`; if a threshold is missing, or ``above`` is not less than ``below``.
+        As `crps`; if a threshold is missing, or ``above`` is not less than
+        ``below``.
 
     Notes
     -----
-    The integral of the CRPS from ``above`` to ``below`` (Gneiting and Ranjan 2011): the CRPS after outcomes and
-    forecasts that are beyond a threshold were moved to it. Proper. Do not score the rows with
-    extreme outcomes only instead: that rewards whoever always predicts extremes.
+    The integral of the CRPS from ``above`` to ``below`` (Gneiting and Ranjan
+    2011): the CRPS after outcomes and forecasts that are beyond a threshold
+    were moved to it. Proper. Do not score the rows with extreme outcomes only
+    instead: that rewards whoever always predicts extremes.
 
     Examples
     --------
