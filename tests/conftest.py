@@ -12,6 +12,8 @@ from pathlib import Path
 # they take as long as the work. How many there are stays as it is. Read when NumPy and PyTorch are loaded.
 os.environ |= {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
 
+os.environ.pop("COLUMNS", None)  # texts are as wide as where there is no terminal; tests of others say how wide
+
 import matplotlib as mpl
 import numpy as np
 import pytest
