@@ -50,6 +50,7 @@ PICTURES = {
     "bars": "result.plot(kind='bars')",
     "skill": "result.plot()",
     "monitoring": "found.plot()",
+    "pit-histogram": "result.plot()",
     # Pages of explanation.
     "measured": "curves_of_estimators(['isotonic', 'shrunk-isotonic'], "
     "lambda name: assess(observed, predicted, measured=name, resamples=0), lambda p: 0.3 + 0.4 * p)",
