@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from .._lib.dataclasses import Frozen, replace
@@ -232,12 +232,12 @@ class Described(Frozen):
         for rule in (LOG_LOSS, BRIER_SCORE):
             scores = [each.scores[rule] for each in list(c.forecasters.values())[:MOST_READINGS]]
             found = [(each.mean, each.interval) for each in scores]
-            yield self._metric(capital(rule_at_floor(rule, c.scored_floor)), MEANING[rule], found, min)
+            yield self._metric(capital(rule_at_floor(rule, c.scored_floor)), MEANING[rule], found)
         none = Interval(math.nan, math.nan)
         found = [(a.prediction_accuracy, a.intervals.get("prediction_accuracy", none)) for a in first]
-        yield self._metric(TITLES["accuracy"], MEANING["accuracy"], found, max, share)
+        yield self._metric(TITLES["accuracy"], MEANING["accuracy"], found, share)
         found = [(a.ece.value, a.ece.interval) for a in first]
-        yield self._metric(TITLES["ece"], f"{MEANING['ece']}.", found, min)
+        yield self._metric(TITLES["ece"], f"{MEANING['ece']}.", found)
         meaning = f"{MEANING['calibration slope']}. {MEANING['slope sides']}"
         yield self._metric(TITLES["slope"], meaning, [(a.slope.value, a.slope.interval) for a in first])
 
@@ -246,13 +246,11 @@ class Described(Frozen):
         name: str,
         meaning: str,
         found: Sequence[tuple[float, tuple[float, float]]],
-        best_of: Callable[[list[float]], float] = lambda _: math.nan,
         form: Form = number,
     ) -> Metric:
-        """Make a key figure of the value and interval of each forecaster, of which one may be best."""
-        best = best_of([value for value, _ in found])
+        """Make a key figure of the value and interval of each forecaster; none is marked as best, as none is tested."""
         readings = [
-            Reading(key, form(value), between(*interval, form), value == best, role)
+            Reading(key, form(value), between(*interval, form), role)
             for key, (value, interval), role in zip(self.first, found, _ROLES, strict=False)
         ]
         return Metric(name, meaning, readings=readings)

@@ -23,7 +23,7 @@ from . import comparison_tables as tables
 from .assessment_charts import Event, curve_of, profile_line, profiles_of
 
 ROLES: tuple[Role, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
-MOST_RATIOS, MOST_LINES = 30, 3
+MOST_RATIOS, MOST_LINES = 30, 4
 """Ratios, and forecasters' curves, that a page shows."""
 
 

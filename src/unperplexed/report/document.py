@@ -166,7 +166,6 @@ class Reading(Frozen):
     name: str
     value: str
     interval: str
-    best: bool = False
     role: Role | None = None
     """Role of the forecaster's curve, whose colour its name then has."""
 

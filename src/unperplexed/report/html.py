@@ -188,9 +188,9 @@ def _metric(metric: doc.Metric) -> str:
 
 
 def _reading(reading: doc.Reading) -> str:
-    role, best = f" class=k-{reading.role}" if reading.role else "", " class=best" if reading.best else ""
+    role = f" class=k-{reading.role}" if reading.role else ""
     return (
-        f'<span class="kr"><span{role}>{_text(reading.name)}</span><b{best}>{_text(reading.value)}</b>'
+        f'<span class="kr"><span{role}>{_text(reading.name)}</span><b>{_text(reading.value)}</b>'
         f"<small>{_text(reading.interval)}</small></span>"
     )
 

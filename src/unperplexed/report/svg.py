@@ -17,7 +17,7 @@ from .chart import SCALE_STEPS, Axis, Bars, Cells, Chart, Line, Mirror, Points, 
 
 _BOX = 1000
 _ROLES = {
-    "first": "", "second": "c2", "third": "c1", "fourth": "c1", "fifth": "c1", "sixth": "c1", "other": "c1",
+    "first": "", "second": "c2", "third": "c1", "fourth": "c4", "fifth": "c1", "sixth": "c1", "other": "c1",
     "observed": "", "calibrated": "m", "remedy": "aft",
 }  # fmt: skip
 
