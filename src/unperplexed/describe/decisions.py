@@ -184,8 +184,8 @@ def useful_words(name: str, rule: NetBenefit, thresholds: Floats) -> str:
     who = {MODEL: "The model", RECALIBRATED: "The recalibrated model"}.get(name, repr(short_name(name)))
     if not rule.useful.any():
         return f"{who} is at no threshold significantly better than both acting on all rows and acting on none"
-    ranges = ", ".join(_ranges(rule.useful, thresholds))
-    return f"{who} is significantly better than acting on all rows and on none at thresholds {ranges}"
+    at = f"threshold{'s' * (int(rule.useful.sum()) > 1)} {', '.join(_ranges(rule.useful, thresholds))}"
+    return f"{who} is significantly better than acting on all rows and on none at {at}"
 
 
 def _ranges(where: Bools, thresholds: Floats) -> Iterator[str]:
