@@ -1,0 +1,80 @@
+"""What is said of an alarm, from periods whose outcomes are exactly those expected: dates, halves, and its end."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+from unperplexed import monitor
+from unperplexed.monitoring.breaks import _trend
+from unperplexed.monitoring.event_counts import EventCounts
+from unperplexed.monitoring.history import Period
+from unperplexed.results import History
+from unperplexed.tally.tables import Pairs
+
+LOG_ODDS = np.arange(-2.0, 3.0)
+
+
+def counted(bias=0.0, rows=8.0, s=LOG_ODDS):
+    total = np.full(s.size, float(rows))
+    return EventCounts.of(Pairs(expit(s), total * expit(s + bias), total))
+
+
+def watched(biases, rows=8, **settings):
+    periods = (Period(f"d{at}", {"": (counted(bias, rows),)}) for at, bias in enumerate(biases))
+    return monitor(History((0, 1), tuple(periods)), **settings)
+
+
+def trend(biases, limits=True, **options):
+    return _trend([""] * len(biases), [counted(bias, **options) for bias in biases], limits=limits)[0]
+
+
+def test_an_error_may_begin_between_the_end_of_another_and_the_day_this_is_known():
+    found = watched([0] * 10 + [1.2] * 8 + [0] * 4 + [-1.2] * 10)
+    [earlier], second = found.others, found.alarm
+    assert (earlier.began, earlier.until, earlier.over.period) == ("d10", "d17", "d20")
+    assert (second.began, second.period) == ("d22", "d24")
+    # What lies between them is after the one and before the other.
+    assert (earlier.over.after.first, earlier.over.after.last) == ("d18", "d21")
+    assert (second.before.first, second.before.last) == ("d18", "d21")
+
+
+def test_an_error_that_grew_before_its_alarm_alone_does_not_grow():
+    found = watched([0] * 10 + [0.8] * 6 + [1.6] * 12, 40, clusters="period").alarm
+    assert (found.began, found.period, found.until) == ("d10", "d22", "d27")
+    assert found.trend == ""
+    assert trend([0.8] * 6 + [1.6] * 6, rows=40) == "bias"  # since it began
+
+
+def test_growth_takes_six_periods():
+    assert trend([-1] * 3 + [1] * 3, rows=40) == "bias"
+    assert trend([-1] * 2 + [1] * 3, rows=40) == ""
+
+
+@pytest.mark.parametrize(("errors", "says"), [(3.40, ""), (3.55, "bias")])
+def test_a_trend_has_a_p_value_of_a_thousandth_as_two_sides_of_two_differences(errors, says):
+    assert (4 * norm.sf(errors) < 0.001) == (says == "bias")
+
+    def apart(bias):
+        """Standard errors between -bias and bias: the intercept is the mean of two log-odds, of 400 rows each."""
+        p = expit(np.array([-1, 1]) + bias)
+        return 2 * bias / np.sqrt(2 * (1 / (400 * p * (1 - p))).sum() / 4)
+
+    bias = errors * 0.01 / apart(0.01)
+    for _ in range(9):
+        bias *= errors / apart(bias)
+    assert trend([-bias] * 4 + [bias] * 4, rows=100, s=np.array([-1.0, 1.0])) == says
+
+
+@pytest.mark.parametrize("limits", [True, False])
+def test_a_trend_is_measured_by_how_successive_periods_vary(limits):
+    def shocks(step, size, **options):
+        both = [side * step + size * (-1) ** k for side in (-1, 1) for k in range(8)]
+        return trend(both, limits, **options)
+
+    assert shocks(0.25, 0, rows=40) == "bias"
+    assert shocks(0.25, 0.4, rows=40) == ""
+    # Rows that are counted several times tell no more than once, and no less.
+    for times in (1, 4):
+        assert shocks(0.5, 0.4, rows=40 * times) == "bias"
+        assert shocks(0.3, 0.4, rows=40 * times) == ""
