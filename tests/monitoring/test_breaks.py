@@ -20,8 +20,10 @@ def counted(bias=0.0, rows=8.0, s=LOG_ODDS):
     return EventCounts.of(Pairs(expit(s), total * expit(s + bias), total))
 
 
-def watched(biases, rows=8, **settings):
-    periods = (Period(f"d{at}", {"": (counted(bias, rows),)}) for at, bias in enumerate(biases))
+def watched(biases, rows=8, groups=("",), **settings):
+    """Watch periods in which each group has a bias; a number is that of all rows."""
+    rows = [dict(zip(groups, map(counted, np.atleast_1d(each), [rows] * len(groups)), strict=True)) for each in biases]
+    periods = (Period(f"d{at}", {group: (each,) for group, each in of.items()}) for at, of in enumerate(rows))
     return monitor(History((0, 1), tuple(periods)), **settings)
 
 
@@ -44,6 +46,14 @@ def test_an_error_that_grew_before_its_alarm_alone_does_not_grow():
     assert (found.began, found.period, found.until) == ("d10", "d22", "d27")
     assert found.trend == ""
     assert trend([0.8] * 6 + [1.6] * 6, rows=40) == "bias"  # since it began
+
+
+def test_groups_that_err_alike_have_one_alarm_and_those_that_do_not_one_each():
+    """Each by itself has enough evidence for a name, and all rows have more."""
+    alike, apart = (watched([each] * 10, groups=["a", "b"]) for each in ((1.1, 0.9), (1.3, 0.7)))
+    assert min(*alike.groups.values(), *apart.groups.values()) > np.log(40)
+    assert [each.groups for each in alike.alarms] == [()]
+    assert [each.groups for each in apart.alarms] == [("a",), ("b",)]
 
 
 def test_growth_takes_six_periods():

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.hypotheses import (
+    DATING_WEIGHTS,
     PERIOD_WEIGHTS,
     ROW_WEIGHTS,
     period_factors,
@@ -26,6 +27,7 @@ def test_there_are_sixty_four_maps_whose_shares_add_up_to_one():
     assert ROW_WEIGHTS.sum() == pytest.approx(1)
     assert PERIOD_WEIGHTS.size == 84
     assert PERIOD_WEIGHTS.sum() == pytest.approx(1)
+    assert DATING_WEIGHTS.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.2, 0.5, 0.97])

@@ -84,6 +84,14 @@ def test_outcomes_do_not_count():
     assert np.array_equal(found.log_evidence, alone.log_evidence)
 
 
+def test_predictions_without_outcomes_are_the_same_whatever_came_true():
+    one, two = (Tally.of(y, [0.0, 1.0, 0.4, 0.4]) for y in ([0, 1, 0, 1], [1, 0, 1, 1]))
+    kept, other = (History.of({"a": each}).without_outcomes() for each in (one, two))
+    assert kept.periods[0].same(other.periods[0])
+    assert kept.to_bytes() == other.to_bytes()
+    assert kept.then(other).names == ("a",)
+
+
 def test_parts_of_a_day_add_up():
     rng = np.random.default_rng(5)
     drawn = {f"d{at}": expit(log_odds(rng, 60)) for at in range(12)}
