@@ -365,7 +365,7 @@ def test_large_logits_have_the_gain_of_their_rows(rng, sd):
 
 def test_two_classes_are_recalibrated_unasked_however_many_rows_there_are():
     """Their fit is to counts: a billion rows take no longer than few."""
-    tally = Tally.of([1, 0, 0, 0] * 10, [0.5] * 40)
+    tally = Tally.of([1, 0, 0, 0] * 50, [0.5] * 200)
     found = assess_tally(tally, AssessmentSettings(resamples=0))
     for _ in range(25):
         tally = tally + tally
