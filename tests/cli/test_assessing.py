@@ -1,14 +1,16 @@
 """Assessments that the command line asks for, beside those of the same rows in Python."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 from scipy.special import softmax
 
-from unperplexed import Recalibrator, assess
+from unperplexed import Recalibrator, Tally, assess
 from unperplexed.cli.assessing import Asked, assessment_of, breakdown_of
-from unperplexed.cli.input import Input
-from unperplexed.cli.parser import _parsed, _parser
+from unperplexed.cli.input import Input, of_numbers
+from unperplexed.cli.parser import _parsed, _parser, main
 
 THREE = 300
 
@@ -61,3 +63,28 @@ def test_up_to_200_classes_are_counted_one_by_one_unasked(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     written("many.csv", np.arange(4), np.full((4, classes), 1 / classes))
     assert (assessment_of(asked("many.csv")).by_class is not None) == counted
+
+
+def test_the_first_tally_says_of_what_all_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Tally.of([1, 0], [0.8, 0.3]).save("classes.tally")
+    pl.DataFrame({"y": [1.0, 2.0], "m": [0.5, 2.5]}).write_csv("numbers.csv")
+    numbers = ["numbers.csv", "--truth", "y", "--distribution", "normal", "mean=m", "sd=1"]
+    assert main(["tally", *numbers, "-o", "numbers.tally", "-q"]) == 0
+    both = (["classes.tally", "numbers.tally"], ["numbers.tally", "classes.tally"])
+    assert [of_numbers(_parsed(_parser("assess"), ["assess", *each])) for each in both] == [False, True]
+
+
+def test_json_of_classes_has_them_all(three, capsys):
+    y, *_ = three
+    assert main(["assess", "three.csv", "--truth", "y", "--prob", "p*", "--show", "classes", "--json", "-", "-q"]) == 0
+    shown = json.loads(capsys.readouterr().out)["shown"]["classes"]
+    assert [each["happened"] for each in shown] == np.bincount(y).tolist()
+
+
+def test_help_names_the_value_of_options_that_take_one(capsys):
+    with pytest.raises(SystemExit):
+        main(["recalibrate", "--help-all"])
+    lines = capsys.readouterr().out.splitlines()
+    for start in ("  --prevalence P ", "  -o, --output PATH ", "  --by COLUMN ... ", "  --force  "):
+        assert any(line.startswith(start) for line in lines), start
