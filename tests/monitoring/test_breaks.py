@@ -6,6 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from unperplexed import monitor
+from unperplexed.describe.alarm import ended_text
 from unperplexed.monitoring.breaks import _trend
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.history import Period
@@ -88,3 +89,21 @@ def test_a_trend_is_measured_by_how_successive_periods_vary(limits):
     for times in (1, 4):
         assert shocks(0.5, 0.4, rows=40 * times) == "bias"
         assert shocks(0.3, 0.4, rows=40 * times) == ""
+
+
+def test_words_of_errors_that_are_over():
+    found = watched([0] * 10 + [1.5] * 5 + [0] * 6, 40)
+    text = " ".join(str(found).split())
+    assert "Since then, from d15 to d20, there is no evidence of miscalibration" in text
+    assert "those since need no remedy for it" in text
+    assert "earlier error" not in ended_text(found, [found.alarm] * 3)
+    assert ended_text(found, [found.alarm] * 4).endswith(" 1 earlier error too.")
+
+
+@pytest.mark.parametrize(("before", "which"), [(0, "each group"), (-1.5, "'a'")])
+def test_what_to_do_is_about_all_groups_or_those_that_are_named(before, which):
+    """Of group b the error begins with that of group a, or with the first period."""
+    found = watched([(0, before)] * 10 + [(1.5, -1.5)] * 8, 20, groups=["a", "b"])
+    assert {each.groups for each in found.alarms} == {("a",), ("b",)}
+    text = " ".join(str(found).split())
+    assert f"Look for what changed in {which}. Recalibrate each group by itself" in text

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import InputError, Tally, drift, monitor
+from unperplexed._lib.dataclasses import replace
 from unperplexed.report.numbers import MISSING
 from unperplexed.results import History, Predictions
 
@@ -251,3 +252,9 @@ def test_rows_with_their_periods_are_the_predictions_of_these(rng):
     assert found.to_json() == drift(counted).to_json()
     with pytest.raises(InputError, match="labels: it is for rows"):
         drift(counted, labels=["no", "yes"])
+
+
+def test_a_resemblance_is_told_in_two_digits():
+    found = drift({f"d{at}": Predictions.of([0.2, 0.4]) for at in range(3)})
+    text = " ".join(str(replace(found, resemblance=(0.61234, 1e-6))).split())
+    assert "successive periods resemble each other (correlation of their means 0.61, p < 0.001)" in text
