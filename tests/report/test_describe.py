@@ -1,5 +1,6 @@
 """What documents say of results: numbers, charts and captions of small cases that are known by hand."""
 
+import re
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -17,6 +18,10 @@ from unperplexed.describe.distribution_charts import sides
 from unperplexed.describe.leaderboard import abstaining_table
 from unperplexed.describe.pictures import plot_assessment
 from unperplexed.describe.where import _error
+from unperplexed.report.chart import Axis, Bars, Chart, Reference, _drawn, value_axis
+from unperplexed.report.document import Strip
+from unperplexed.report.html import _strip
+from unperplexed.report.svg import _read_off
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +107,36 @@ def test_probabilities_next_to_0_and_1_are_not_rounded_to_them(p, text):
 @pytest.mark.parametrize(("effect", "words"), [(2.0, "2.00 times too narrow"), (0.8, "1.25 times too wide")])
 def test_a_wrong_width_of_a_group_is_a_factor_above_1(effect, words):
     assert _error(SimpleNamespace(form="normal"), SimpleNamespace(error="width", effect=effect)) == words
+
+
+def test_ticks_have_the_decimals_of_their_step():
+    assert [text for _, text in value_axis(0, 0.004, "x").ticks] == ["0", "0.001", "0.002", "0.003", "0.004"]
+    assert [text for _, text in value_axis(0, 4, "x").ticks] == ["0", "1", "2", "3", "4"]
+
+
+def test_strips_are_in_percent_of_their_scale():
+    shown = _strip(Strip(0.2, 0.3, 0.25, 0.35), 0.5)
+    assert [float(each) for each in re.findall(r"left:([\d.]+)%", shown)] == [40, 50, 40, 60]
+    assert [float(each) for each in re.findall(r"width:([\d.]+)%", shown)] == [20, 20]
+
+
+BARS = Bars(np.array([0.0, 0.4]), np.array([0.2, 1.0]), np.array([0.5, 0.25]), ["one", "two"])
+OF_BARS = Chart("", "", Axis(0.0, 1.0), Axis(0.0, 0.5), bars=[BARS], references=[Reference((0.2, 0.6), (0.0, 0.5))])
+
+
+def test_a_bar_is_read_off_at_its_middle():
+    assert [*_read_off(OF_BARS)] == [(0.1, 1.0, "one"), (0.7, 0.5, "two")]
+
+
+def test_labels_keep_away_from_the_tops_of_bars_and_from_references():
+    """Both are points that are near each other, from end to end."""
+    drawn = _drawn(OF_BARS)
+    x = np.arange(0, 1.0001, 0.01)
+    for top, low, high in ((1.0, 0.0, 0.2), (0.5, 0.4, 1.0)):
+        for at in x[(x >= low) & (x <= high)]:
+            assert np.hypot(*(drawn - [at, top]).T).min() < 0.02
+    line = drawn[:120]
+    assert (line[0], line[-1]) == (pytest.approx([0.2, 0.0]), pytest.approx([0.6, 1.0]))
+    assert line[:, 0] == pytest.approx(0.2 + 0.4 * line[:, 1])
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
