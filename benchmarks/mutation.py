@@ -1,13 +1,15 @@
 """How many planted faults the tests notice.
 
-    python benchmarks/mutation.py [--mutants 60] [--seed 0] [--modules MODULE ...] [--slow]
-                                  [--own] [--out benchmarks/results/mutation.csv] [--resume]
+    pip install coverage
+    python -P benchmarks/mutation.py [--mutants 240] [--seed 0] [--folders FOLDER ...] [--own]
+                                  [--out benchmarks/results/mutation.csv] [--resume]
 
-A mutant is a module in which one operator, comparison or number is another. Mutants are drawn at random, as many of
-each module. The import of the module puts a mutant in, in a process forked from one that has loaded the libraries. The
-fast tests of the module run first, one file after the other, then the fast tests of what uses it, until one fails. So
-most faults cost a second or two. Nothing is planted where a module's own tests fail without a fault. With `--own` a
-fault that only the tests of what uses the module would notice counts as not noticed.
+A mutant is a module in which one operator, comparison or number is another. Mutants are drawn at random from all
+folders of the package, in proportion to their lines. First the fast suite runs once and tells which tests reach which
+line (ten minutes; `--reach FILE` keeps it). The import of a module then puts a mutant in, in a process forked from one
+that has loaded the libraries, and the tests that reach its line run until one fails: those of the module's own folder
+first, then those of what uses it. With `--own` a fault that only the latter would notice counts as not noticed. A test
+that fails without the fault too is named as such.
 
 Sizes of work are not changed: what is assigned to a name that ends in ``_AT_ONCE``, and how something compares with it.
 They say how much is done in one go, or from where another way to the same result is the faster one.
@@ -27,58 +29,26 @@ import random
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-_TALLY = ("tally/test_tally.py", "tally/test_limits.py", "tally/test_serialization.py")
-_BINARY = "calibration/diagnosis/test_binary_diagnosis.py"
-_CLASSES = ("tally/test_class_sums.py", "calibration/diagnosis/test_multiclass.py")
-_DIAGNOSED = ("calibration/diagnosis", "assessment")
-_CURVES = ("kernels/test_isotonic.py", "calibration/test_estimators.py")
-_OF_CURVES = ("calibration", "recalibration", "assessment")
-
-
-def _of(name: str) -> str:
-    return f"calibration/diagnosis/test_{name}.py"
-
-
-MODULES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "statistics/means.py": (("statistics/test_means.py", "statistics", "scores"), ("tally", "assessment", "theory")),
-    "scores/rules.py": (("scores",), ("tally", "integrations/test_torchmetrics.py")),
-    "tally/tables.py": (_TALLY, ("tally", "calibration", "assessment")),
-    "kernels/curves.py": (_CURVES, _OF_CURVES),
-    "theory/coupled.py": (("theory/test_coupled.py",), ("theory", "scores")),
-    "forecasts/labels.py": (
-        ("forecasts/test_labels.py", "forecasts", "tally/test_columns.py"),
-        ("tally", "sources/test_files.py", "assessment"),
-    ),
-    "calibration/clustered_test.py": (("calibration/test_clustered_test.py",), ("calibration", "assessment")),
-    "tally/counter.py": (
-        (*_TALLY, "tally/test_columns.py", "tally/test_counter.py", "tally/test_class_sums.py", "tally/test_shards.py"),
-        ("tally", "calibration", "assessment"),
-    ),
-    "tally/serialization.py": (
-        (*reversed(_TALLY), "tally/test_shards.py", "tally/test_surprises.py"),
-        ("tally", "sources"),
-    ),
-    "calibration/diagnosis/binary_data.py": ((_of("binary_data"), _BINARY), _DIAGNOSED),
-    "calibration/diagnosis/gate.py": ((_of("gate"), _BINARY), _DIAGNOSED),
-    "calibration/diagnosis/choice.py": ((_of("binary_search"), _of("class_search")), _DIAGNOSED),
-    "calibration/diagnosis/binary.py": ((_of("binary_search"), _BINARY), _DIAGNOSED),
-    "calibration/diagnosis/class_scores.py": ((_of("class_scores"), _of("class_search"), *_CLASSES), _DIAGNOSED),
-    "calibration/diagnosis/class_search.py": ((_of("class_search"), *_CLASSES), _DIAGNOSED),
-    "calibration/diagnosis/class_tests.py": ((_of("class_tests"), *_CLASSES), _DIAGNOSED),
+SOURCE = ROOT / "src/unperplexed"
+OWN = {
+    "describe": ("report", "assessment", "comparison", "monitoring", "recalibration", "language_models", "cli"),
+    "results": ("project",),
 }
-"""Each with its own tests, and those of what uses it."""
+"""Folders of tests of what has none of its own name; of other modules it is that of the same name."""
 
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Div,
@@ -170,10 +140,11 @@ SAME = {
 
 
 class Mutant(NamedTuple):
-    """One fault: where it is, the text of the module with it, and why it is none where that is known."""
+    """One fault: where it is, its statement, the text of the module with it, and why it is none if known."""
 
     module: str
     line: int
+    lines: range
     change: str
     source: str
     same: str
@@ -186,18 +157,34 @@ class Mutant(NamedTuple):
 
 def mutants(module: str) -> Iterator[Mutant]:
     """Yield each mutant of a module; annotations and texts stay."""
-    source = (ROOT / "src/unperplexed" / module).read_text()
+    source = (SOURCE / module).read_text()
     for at in range(len(list(_places(ast.parse(source))))):
-        tree = ast.parse(source)
-        node = list(_places(tree))[at]
-        before = ast.unparse(node)
-        _change(node)
-        if (after := ast.unparse(node)) == before:  # 1 more than 1e300
-            continue
+        yield from _mutant(module, source, at)
+
+
+def _mutant(module: str, source: str, at: int) -> Iterator[Mutant]:
+    tree = ast.parse(source)
+    node = list(_places(tree))[at]
+    before = ast.unparse(node)
+    lines = _statement(tree, node)
+    _change(node)
+    if (after := ast.unparse(node)) != before:  # 1 more than 1e300 is the same
         change = f"{before}  ->  {after}"
         line = source.splitlines()[node.lineno - 1]
         same = [why for (of, what, part), why in SAME.items() if of in ("", module) and what == change and part in line]
-        yield Mutant(module, node.lineno, change, ast.unparse(tree), "".join(same[:1]))
+        yield Mutant(module, node.lineno, lines, change, ast.unparse(tree), "".join(same[:1]))
+
+
+def _statement(tree: ast.AST, node: ast.expr) -> range:
+    """Lines of the smallest statement that has a node; of one with a body, those of the node."""
+    around = [each for each in ast.walk(tree) if isinstance(each, ast.stmt) and _has(each, node)]
+    if not around or hasattr(around[-1], "body"):
+        return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    return range(around[-1].lineno, (around[-1].end_lineno or around[-1].lineno) + 1)
+
+
+def _has(statement: ast.stmt, node: ast.expr) -> bool:
+    return statement.lineno <= node.lineno and (node.end_lineno or 0) <= (statement.end_lineno or 0)
 
 
 def _places(tree: ast.AST) -> Iterator[ast.expr]:
@@ -234,6 +221,9 @@ def _change(node: ast.expr) -> None:
 
 LIBRARIES = ("numpy", "scipy.stats", "scipy.optimize", "scipy.special", "mpmath", "hypothesis", "pytest")
 """Loaded once: what starts no threads, which a fork would lose."""
+
+_AT_A_TIME = 200
+"""Tests that one process runs: most faults need few."""
 
 LONGEST = 300
 """Processor seconds, and a tenth of the seconds on the clock: other programs may be running."""
@@ -272,7 +262,7 @@ class _First:
             self.name = f"the import, {report.nodeid}"
 
 
-def failing(mutant: Mutant | None, tests: Sequence[str], slow: bool = False) -> str:
+def failing(mutant: Mutant | None, tests: Sequence[str]) -> str:
     """Return the first test that fails with a fault, or nothing."""
     read, write = os.pipe()
     child = os.fork()
@@ -291,8 +281,8 @@ def failing(mutant: Mutant | None, tests: Sequence[str], slow: bool = False) -> 
             if mutant is not None:
                 sys.meta_path.insert(0, _Fault(mutant))
             # What pytest would rewrite, as any module called *_test is, it would load without the fault.
-            words = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", *([] if slow else ["-m", "not slow"])]
-            code = pytest.main([*words, *(f"tests/{each}" for each in tests)], plugins=[first])
+            words = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", "not slow"]
+            code = pytest.main([*words, *tests], plugins=[first])
         finally:
             os.write(write, (first.name or ("" if code == 0 else f"pytest ended with {code}")).encode())
             os._exit(0)
@@ -315,67 +305,146 @@ def _answer(child: int, read: int) -> str:
     return "a test that did not end"
 
 
-def noticed(mutant: Mutant, slow: bool, alone: bool) -> tuple[str, str]:
+class _Contexts:
+    """Tells coverage which test is running; cases of one function count as one test."""
+
+    def __init__(self, coverage: Any) -> None:
+        self.coverage = coverage
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.coverage.switch_context(nodeid.partition("[")[0])
+
+
+def measure(path: Path) -> None:
+    """Run the fast suite once, in a process of its own, and keep which tests reach which line."""
+    child = os.fork()
+    if not child:
+        import pytest
+
+        import coverage
+
+        sys.path.insert(0, str(ROOT / "src"))
+        measured = coverage.Coverage(data_file=str(path), source=[str(SOURCE)], config_file=False)
+        measured.start()
+        words = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-m", "not slow", "tests"]
+        pytest.main(words, plugins=[_Contexts(measured)])
+        measured.stop()
+        measured.save()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+class Reach:
+    """Which tests reach which line of a module."""
+
+    def __init__(self, path: Path) -> None:
+        import coverage
+
+        self.data = coverage.CoverageData(str(path))
+        self.data.read()
+        self.wide = Counter[str]()
+        """Lines that each test reaches, in all modules."""
+        for file in self.data.measured_files():
+            for tests in self.data.contexts_by_lineno(file).values():
+                self.wide.update(filter(None, tests))
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Tests that reach a mutant's statement, those that reach least in all first."""
+        reached = self.data.contexts_by_lineno(str(SOURCE / mutant.module))
+        here = {test for line in mutant.lines for test in reached.get(line, ()) if test}
+        here = here or {test for tests in reached.values() for test in tests if test}
+        return sorted(here, key=lambda test: (self.wide[test], test))
+
+
+def own(mutant: Mutant, tests: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part tests into those of the module's own folder, those of its own file first, and all others."""
+    path = Path(mutant.module)
+    folder = path.parts[0] if len(path.parts) > 1 else "project"
+    mine = tuple(f"tests/{each}/" for each in OWN.get(folder, (folder,)))
+    first = [test for test in tests if f"test_{path.stem}.py" in test]
+    rest = [test for test in tests if test not in first]
+    inside = [test for test in [*first, *rest] if test.startswith(mine)]
+    return inside, [test for test in tests if not test.startswith(mine)]
+
+
+def noticed(mutant: Mutant, reach: Reach, alone: bool) -> tuple[str, str]:
     """Return which tests noticed the fault, and the first of them."""
     if mutant.same:
         return "", f"the same function: {mutant.same}"
-    own, users = MODULES[mutant.module]
-    for name, tests in (*(("own", [path]) for path in own), *([] if alone else [("users'", users)])):
-        if by := failing(mutant, tests):
-            return name, by
-    if slow and (by := failing(mutant, own, slow=True)):
-        return "slow", by
+    mine, users = own(mutant, reach.tests(mutant))
+    for name, tests in (("own", mine), *([] if alone else [("users'", users)])):
+        for at in range(0, len(tests), _AT_A_TIME):
+            some = tests[at : at + _AT_A_TIME]
+            if by := failing(mutant, some):
+                return ("broken before" if "::" in by and failing(None, [by]) else name), by
     return "", ""
 
 
-def drawn(number: int, seed: int, modules: Sequence[str]) -> Iterator[Mutant]:
-    """Yield mutants drawn at random, as many of each module as there are or as are asked for."""
+def drawn(number: int, seed: int, folders: Sequence[str]) -> Iterator[Mutant]:
+    """Yield mutants drawn at random from folders, as many of each as its share of all lines."""
     rng = random.Random(seed)
-    for at, module in enumerate(modules):
-        found = list(mutants(module))
-        yield from rng.sample(found, min(len(found), number // len(modules) + (at < number % len(modules))))
+    files = {folder: sorted((SOURCE / folder).rglob("*.py")) for folder in folders}
+    lines = {folder: sum(len(path.read_text().splitlines()) for path in paths) for folder, paths in files.items()}
+    ends, total = 0, sum(lines.values())
+    for folder, paths in files.items():
+        begin, ends = ends, ends + lines[folder]
+        wanted = round(number * ends / total) - round(number * begin / total)
+        places = [
+            (path.relative_to(SOURCE).as_posix(), at)
+            for path in paths
+            for at in range(len(list(_places(ast.parse(path.read_text())))))
+        ]
+        rng.shuffle(places)
+        some = (each for module, at in places for each in _mutant(module, (SOURCE / module).read_text(), at))
+        yield from islice(some, wanted)
 
 
 def main() -> None:
     """Plant faults and write the table."""
+    folders = sorted(path.name for path in SOURCE.iterdir() if any(path.glob("*.py")))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mutants", type=int, default=60, help="how many (default: 60)")
+    parser.add_argument("--mutants", type=int, default=240, help="how many (default: 240)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument("--modules", nargs="+", choices=MODULES, default=list(MODULES), metavar="MODULE")
-    parser.add_argument("--own", action="store_true", help="run no tests but the module's own")
-    parser.add_argument("--slow", action="store_true", help="then run a module's slow tests too")
+    parser.add_argument("--folders", nargs="+", choices=folders, default=folders, metavar="FOLDER")
+    parser.add_argument("--own", action="store_true", help="run no tests but those of the module's folder")
+    parser.add_argument("--reach", type=Path, help="file of the tests that reach each line, made if it is not there")
     parser.add_argument("--resume", action="store_true", help="run only what the file does not have as noticed")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/mutation.csv")
     options = parser.parse_args()
     out = options.out.resolve()
+    reach = (options.reach or Path(tempfile.mkdtemp()) / "reach").resolve()
     os.chdir(ROOT)
     for name in LIBRARIES:
         importlib.import_module(name)
-    for path in dict.fromkeys(path for module in options.modules for path in MODULES[module][0]):
-        if by := failing(None, [path]):
-            sys.exit(f"without a fault fails {by}")
+    if not reach.exists():
+        measure(reach)
     before = {}
     if options.resume and out.exists():
         with out.open(newline="") as file:
             rows = list(csv.reader(file))[1:]
             before = {(module, line, change): (tests, by) for module, line, change, tests, by in rows if tests}
-    count, number = Counter[str](), 0
+    _plant(list(drawn(options.mutants, options.seed, options.folders)), Reach(reach), before, out, options.own)
+
+
+def _plant(faults: list[Mutant], reach: Reach, before: dict[Any, tuple[str, str]], out: Path, alone: bool) -> None:
+    """Run the tests of each fault, write what notices it, and print the shares."""
+    count = dict[str, Counter[str]]()
     with out.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["module", "line", "change", "tests", "noticed by"])
-        for mutant in drawn(options.mutants, options.seed, options.modules):
-            tests, by = before.get(mutant.key) or noticed(mutant, options.slow, options.own)
-            count[tests or ("same" if by else "survived")] += 1
-            number += 1
+        for mutant in faults:
+            tests, by = before.get(mutant.key) or noticed(mutant, reach, alone)
+            kind = tests or ("same" if by else "survived")
+            count.setdefault(mutant.module.split("/")[0], Counter())[kind] += 1
             table.writerow([mutant.module, mutant.line, mutant.change, tests, by])
             file.flush()
             print(mutant.module, mutant.line, mutant.change, by or "SURVIVED", sep=" | ", file=sys.stderr, flush=True)
-    killed = number - count["survived"] - count["same"]
-    print(
-        f"seed {options.seed}: {killed} of {number} were noticed ({killed / max(number, 1):.1%}), {count['own']} by the"
-        f" module's own tests; {count['same']} of the others are the same function"
-        f" ({killed / max(number - count['same'], 1):.1%} without these)"
-    )
+    for folder, kinds in (*count.items(), ("all", sum(count.values(), Counter[str]()))):
+        number, killed = kinds.total(), kinds.total() - kinds["survived"] - kinds["same"]
+        print(
+            f"{folder}: {killed} of {number} were noticed ({killed / number:.1%}), {kinds['own']} by the folder's own"
+            f" tests; {kinds['same']} of the others are the same function"
+        )
 
 
 if __name__ == "__main__":

@@ -519,3 +519,8 @@ def test_averages_of_outcomes_that_share_the_lowest_cell_come_with_a_warning(rng
         np.exp(logs.mean()), rel=1e-3
     )
     assert cells.score("log_loss") == pytest.approx(-logs.mean(), rel=1e-12)
+
+
+def test_a_value_that_comes_often_counts_as_often_between_two_probabilities():
+    found = assess([1, 0, 1, 1, 0], [0.6, 0.6, 0.6, 0.8, 0.1], resamples=0).observed(0.5, 0.9)
+    assert found[:5] == pytest.approx((4, 0.6, 0.8, 0.65, 0.75))

@@ -12,6 +12,7 @@ import pytest
 from helpers import softmax_forecasts, without_dependence
 from printed import without_code
 from unperplexed import InputError, Tallies, Tally, assess, assess_by, risk_profile, tally_files_by
+from unperplexed.assessment import breakdown
 from unperplexed.assessment.breakdown import Sort, with_shrinkage
 from unperplexed.assessment.distributions import DistributionSort
 from unperplexed.assessment.settings import AssessmentSettings
@@ -581,3 +582,13 @@ def test_small_groups_are_shrunk_by_what_their_rows_vary():
 def test_groups_are_counted_by_one_thread():
     with pytest.raises(TypeError, match=r"assess_by\(\) got an unexpected keyword argument 'n_jobs'"):
         assess_by([0, 1], [0.2, 0.7], by=["a", "b"], n_jobs=2)
+
+
+def test_json_has_remedies_up_to_a_number_of_groups(rng, monkeypatch):
+    s = rng.normal(0, 2, 300)
+    y, p = (rng.random(300) < 1 / (1 + np.exp(-s / 3))).astype(int), 1 / (1 + np.exp(-s))
+    found = assess_by(y, p, by=np.arange(300) >= 200, resamples=0)
+    for most, remedies in ((2, found.remedies), (1, {})):
+        monkeypatch.setattr(breakdown, "REMEDIED", most)
+        assert [each["key"]["group"] for each in found.to_dict()["remedies"]] == [key for [key] in remedies]
+    assert found.remedies

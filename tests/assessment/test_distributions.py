@@ -512,3 +512,10 @@ def test_coverage_by_all_members_has_a_name_of_its_own(size):
     assert not up.check(found, require=f"coverage_all_members > {inside + 0.01}", confidence=None)
     of_levels = up.assess(y, up.Distribution("normal", mean=np.zeros(300), sd=np.ones(300)), clusters=None)
     assert "coverage_all_members" not in of_levels.to_flat()
+
+
+def test_more_than_500_groups_are_refused():
+    n = 501
+    forecast = up.Distribution("normal", mean=np.zeros(n), sd=1.0)
+    with pytest.raises(up.InputError, match="by: 501 groups, more than 500"):
+        up.assess_by(np.zeros(n), forecast, by=np.arange(n))

@@ -11,7 +11,9 @@ from scipy.special import expit
 from scipy.stats import entropy
 
 from unperplexed import Recalibrator, Tally, assess
-from unperplexed.assessment.remedy import remaining_lines
+from unperplexed.assessment.assess import assess_tally
+from unperplexed.assessment.remedy import PythonLine, remaining_lines, untried_remedy
+from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.describe.assessment import assessment_document
 from unperplexed.recalibration.gain import Baseline, Gain
 from unperplexed.report.result import Naming
@@ -359,3 +361,14 @@ def test_large_logits_have_the_gain_of_their_rows(rng, sd):
     y = rng.random(1000) < 1 / (1 + np.exp(-s / sd))
     remedy = assess(y, s, scale="logits", resamples=0).remedy
     assert remedy.gain.value == pytest.approx(Recalibrator().fit(y, s, scale="logits").gain_.value, rel=1e-9)
+
+
+def test_two_classes_are_recalibrated_unasked_however_many_rows_there_are():
+    """Their fit is to counts: a billion rows take no longer than few."""
+    tally = Tally.of([1, 0, 0, 0] * 50, [0.5] * 200)
+    found = assess_tally(tally, AssessmentSettings(resamples=0))
+    for _ in range(25):
+        tally = tally + tally
+    assert tally.n_rows > 1e9
+    assert found.diagnosis.errors == ("bias",)
+    assert untried_remedy(found.diagnosis, tally, list, PythonLine()) is None

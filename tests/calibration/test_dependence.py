@@ -1,14 +1,28 @@
 """Dependence that nobody declared: laws of the search, and forecasts of which it is known."""
 
+import math
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import pearson3
 
+from unperplexed import Distribution
 from unperplexed.calibration import dependence
-from unperplexed.calibration.dependence import Sample, copied_rows, events_of_classes, find_dependence, largest
+from unperplexed.calibration.dependence import (
+    ALL_ROWS,
+    Sample,
+    _Groups,
+    _Pairs,
+    _Scores,
+    copied_rows,
+    events_of_classes,
+    find_dependence,
+    largest,
+)
+from unperplexed.calibration.distribution_rows import _beyond
 
 
 def repeated(seed, count=100, each=10):
@@ -246,3 +260,27 @@ def test_independent_rows_are_seldom_flagged(weighted):
         weight = rng.exponential(size=1000) if weighted else None
         flagged += find_dependence(rng.random(1000) < expit(s), s, weight, columns) is not None
     assert flagged <= 8
+
+
+@pytest.mark.parametrize("each", [2, 3, 5])
+def test_pairs_have_the_third_moment_of_their_sum(each):
+    """Of symmetric residuals of variance v: triples alone add to it, 6 v**3 each, and pairs to the variance, v**2."""
+    number, v = np.repeat(np.arange(30), each), 0.25
+    score = np.where(np.arange(number.size) % (3 * each) < 2 * each - 1, 0.5, -0.5)
+    groups = _Groups.of(number, ALL_ROWS)
+    found = _Pairs(groups, _Scores.of(score, np.full(number.size, v), np.zeros(number.size)))
+    variance = 30 * math.comb(each, 2) * v**2
+    z = (groups.pairs(score) + variance / (v * number.size)) / math.sqrt(variance)
+    skewness = 30 * math.comb(each, 3) * 6 * v**3 / variance**1.5
+    assert z > 0
+    assert found.p_value == pytest.approx(pearson3.sf(z, skewness), rel=3e-4)
+
+
+@pytest.mark.parametrize(("named", "warned"), [("day", True), ("month", False), ("half", False)])
+def test_rows_that_err_alike_within_named_clusters_are_not_warned_of(named, warned):
+    """Months share a shock; halves of the rows hold whole months."""
+    rng = np.random.default_rng(3)
+    clusters = {"day": np.arange(400).repeat(2), "month": np.arange(20).repeat(40), "half": np.arange(2).repeat(400)}
+    z = 0.8 * rng.normal(size=20)[clusters["month"]] + 0.6 * rng.normal(size=800)
+    rows = Distribution("normal", mean=np.zeros(800), sd=np.ones(800)).rows_of(z, None, None)
+    assert bool([*_beyond(rows, {"month": clusters["month"]}, clusters[named])]) == warned

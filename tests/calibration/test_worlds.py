@@ -1,6 +1,7 @@
 """Intervals from two worlds: what is drawn, how it is measured, and what the intervals hold."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from scipy.special import expit, ndtr
 from helpers import softmax_forecasts
 from unperplexed import ESTIMATORS, Tally, assess, calibration_test
 from unperplexed.assessment.intervals import SAMPLED
-from unperplexed.calibration.resampling import shown_counts
-from unperplexed.calibration.world_samples import ClassRows, influences, world_cells
+from unperplexed.calibration.null_samples import calibrated
+from unperplexed.calibration.resampling import coarse_counts, shown_counts
+from unperplexed.calibration.world_samples import MOST, ClassRows, influences, world_cells
 from unperplexed.calibration.worlds import (
     Counts,
     Deviation,
@@ -256,3 +258,32 @@ def test_influences_on_reported_means_are_those_of_both_classes_together():
     np.testing.assert_allclose(mine.reported[1], pairs.reported[0][:, ::-1], rtol=1e-9, atol=1e-12)
     happened, total = one.counted
     np.testing.assert_allclose(mine.reported[0] @ happened + mine.reported[1] @ (total - happened), 0, atol=1e-9)
+
+
+def test_a_share_of_the_rows_is_worth_as_many():
+    y, p = np.array([1, 0, 1, 0]), np.array([0.6, 0.6, 0.8, 0.3])
+    whole, half = (world_cells(Tally.of(y, p), "each-class", 0.001, "floor", share) for share in (1.0, 0.5))
+    assert whole.total.sum() == pytest.approx(4)
+    assert half.total == pytest.approx(whole.total / 2)
+    assert half.counted.happened == pytest.approx(whole.counted.happened / 2)
+
+
+def test_many_values_are_in_as_fine_cells_as_there_is_room_for():
+    """Their relative width is then far below 1/8, that of the coarse ones."""
+    p = np.linspace(0.05, 0.45, 3000)
+    cells = world_cells(Tally.of(np.arange(3000) % 2, p), "each-class", 0.001, "floor")
+    assert MOST / 4 < cells.reported.size <= MOST
+    widths = [np.ptp(p[cells.cell == at]) / p[cells.cell == at].min() for at in range(cells.reported.size)]
+    assert max(widths) < 0.01
+
+
+def test_of_rows_that_are_kept_one_class_occurs_in_each(rng):
+    y, p = softmax_forecasts(rng, 60, 3)
+    tally = Tally.of(y, p)
+    counts = coarse_counts(tally)
+    drawn, by_row = calibrated(tally, counts, 50, rng)
+    assert by_row
+    assert (drawn.happened.sum(axis=1) == 60).all()
+    apart, by_row = calibrated(tally, replace(counts, codes=None), 50, rng)
+    assert not by_row
+    assert np.ptp(apart.happened.sum(axis=1)) > 0

@@ -322,3 +322,20 @@ def test_commands_refuse_what_does_not_go_together(files, capsys):
     for words, message in cases:
         assert main(["compare", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_quantiles_at_as_many_other_levels_are_refused():
+    y, mean = np.arange(5.0), np.arange(5.0)
+    both = {"a": quantiles(mean, 1.0), "b": quantiles(mean, 1.0, np.array([0.1, 0.3, 0.5, 0.7, 0.9]))}
+    with pytest.raises(up.InputError, match="'a' has 5 levels, 'b' 5 that differ"):
+        up.compare(y, both)
+
+
+def test_the_first_is_better_than_those_that_are_told_apart_from_it():
+    rng = np.random.default_rng(0)
+    mean = rng.normal(0, 3, 200)
+    y = mean + rng.normal(size=200)
+    of = {"near": mean, "nearly": mean + 0.01 * rng.normal(size=200), "far": mean + 3}
+    verdict = up.compare(y, {name: normal(each, 1.0) for name, each in of.items()}).verdict
+    assert "not distinguishable from near" in verdict
+    assert "It is better than far." in verdict

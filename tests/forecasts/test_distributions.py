@@ -258,3 +258,12 @@ def test_bad_input_is_refused_in_a_sentence(name):
     make, words = BAD[name]
     with pytest.raises(InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize("coupling", [-0.8, -0.5, -0.2])
+def test_a_density_of_negative_coupling_is_the_slope_of_its_distribution(coupling):
+    """It is 0 beyond an end, and the semicircle for -1/2."""
+    ours = Distribution("coupled-gaussian", mean=np.zeros(21), scale=np.full(21, 1.5), coupling=coupling)
+    x, h = np.linspace(-1, 1, 21), 1e-5
+    slope = (ours.cdf(x + h) - ours.cdf(x - h)) / (2 * h)
+    np.testing.assert_allclose(np.exp(ours.logpdf(x)), slope, rtol=1e-6)

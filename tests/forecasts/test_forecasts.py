@@ -490,3 +490,21 @@ def test_rows_without_outcomes_have_classes_by_name():
         classes([[0.5, 0.5]], ["a", "a"])
     with pytest.raises(InputError, match="3, but there are 2 classes. Name each once"):
         classes([[0.5, 0.5]], ["a", "b", "c"])
+
+
+def test_an_array_that_is_changed_after_it_was_checked_is_named():
+    given = np.array([0, 1, 1])
+    forecasts = Forecasts(given, [0.2, 0.3, 0.6])
+    given[1] = 7
+    with pytest.raises(InputError, match="y_true: the array was changed after it was checked"):
+        forecasts.correct_class_probabilities()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({}, True), ({"invalid": "rescale"}, False), ({"scale": "logits"}, False), ({"scale": "log-probs"}, False)],
+)
+def test_counts_tell_scores_of_two_columns_that_are_counted_as_they_are_given(options, told):
+    p = np.array([[0.4, 0.6], [0.9, 0.1]])
+    forecasts = Forecasts([1, 0], np.log(p) if "scale" in options else p, **options)
+    assert (forecasts.counts_tell, forecasts.plain_column) == (told, told)

@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 
 from unperplexed import InputError
 from unperplexed.cli import main
-from unperplexed.language_models import Question, Remarks, Text, assess_questions, assess_texts, read_items, reading
+from unperplexed.language_models import (
+    Answer,
+    Question,
+    Remarks,
+    Text,
+    assess_questions,
+    assess_texts,
+    read_items,
+    reading,
+)
 from unperplexed.language_models.forms import forms
 from unperplexed.language_models.items import count_words
 
@@ -730,3 +739,22 @@ def test_right_answers_are_for_answers_in_openai_form(tmp_path, capsys):
     (tmp_path / "plain.jsonl").write_text(json.dumps({"doc": "a", "text": "b", "logprobs": [-1.0]}))
     assert main(["lm", str(tmp_path / "plain.jsonl"), "--truth", gold]) == 2
     assert "are for answers in OpenAI's form, not plain" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["doc_id", "arguments", "resps"])
+def test_records_of_lm_evaluation_harness_have_three_keys(key):
+    record = {"doc_id": 1, "arguments": [], "resps": []}
+    recognizes = forms()["lm-eval"].recognizes
+    assert recognizes(record)
+    del record[key]
+    assert not recognizes(record)
+
+
+def test_answers_of_one_completion_in_inspect_have_the_mean_of_its_tokens(tmp_path):
+    """The geometric mean of their probabilities; of several completions it is not known which was graded."""
+    tokens = [{"token": f"t{at}", "logprob": math.log(p), "bytes": None} for at, p in enumerate((0.5, 0.125))]
+    choice = {"message": {"content": "t0t1"}, "logprobs": {"content": tokens}}
+    for number, expected in ((1, 0.25), (2, None)):
+        found, _ = read(tmp_path, inspect_log(output={"choices": [choice] * number}))
+        [answer] = [each for each in found if isinstance(each, Answer)]
+        assert answer.per_token == (expected if expected is None else pytest.approx(expected))

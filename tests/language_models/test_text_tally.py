@@ -232,3 +232,11 @@ def test_late_positions_are_named_together():
     late = PositionLoss((1 << 22) + 1, None, 1, 1, 1.0, Interval(math.nan, math.nan), 1.0)
     assert position_text(late) == "4,194,305 and later"
     assert position_text(replace(late, first=5, last=8)) == "5 to 8"
+
+
+def test_a_profile_rises_with_its_order_from_as_far_below_0_as_above(rng):
+    profile = assess_texts(some_texts(rng)).token_profile
+    orders, means = zip(*((point.order, point.mean) for point in profile), strict=True)
+    assert orders[0] == -orders[-1] == -2
+    assert (np.diff(orders) > 0).all()
+    assert (np.diff(means) > 0).all()

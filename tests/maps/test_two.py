@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
+from unperplexed import InputError
+from unperplexed.maps.saved import binary_map_of
 from unperplexed.maps.two import TWO, BinaryMap, columns, tail
 
 S = np.linspace(-12, 12, 97)
@@ -102,3 +104,11 @@ def test_maps_that_rise_are_known_to(coefficients, rises):
 )
 def test_users_see_slopes_as_factors(found, shown):
     assert found.parameters() == pytest.approx(shown)
+
+
+@pytest.mark.parametrize("point", [[0.0, 1.0, 2.0], [0.0], "01"])
+def test_a_saved_curve_has_two_numbers_a_point(point):
+    saved = {"name": "isotonic", "points": [[-1.0, -2.0], [0.0, 0.5]]}
+    assert binary_map_of(saved, 1e-9).to_dict()["points"] == saved["points"]
+    with pytest.raises(InputError, match="points"):
+        binary_map_of(saved | {"points": [*saved["points"], point]}, 1e-9)

@@ -165,6 +165,12 @@ def test_a_watch_says_when_even_a_gross_error_could_not_have_shown(ahead):
     assert ("--by horizon watches each step" in text) == (ahead > 1)
 
 
+def test_groups_take_half_of_the_bet_as_if_half_as_many_false_alarms_were_allowed():
+    day, y, m, s = days(4, periods=3, rows=20)
+    alone, half = (up.monitor(y, normals(m, s), time=day, confidence=each).earliest for each in (0.95, 0.975))
+    assert alone < half == up.monitor(y, normals(m, s), time=day, by={"g": np.arange(y.size) % 2}).earliest
+
+
 def test_a_verdict_without_alarm_has_the_figures_of_assess():
     issued, target, z = ahead(0, periods=12)
     y, forecast = z + 1, quantiles(np.zeros(z.size), np.ones(z.size))

@@ -9,8 +9,10 @@ from scipy.stats import binom
 
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.hypotheses import (
+    DATING_WEIGHTS,
     PERIOD_WEIGHTS,
     ROW_WEIGHTS,
+    fewest_periods,
     period_factors,
     row_factors,
 )
@@ -26,6 +28,7 @@ def test_there_are_sixty_four_maps_whose_shares_add_up_to_one():
     assert ROW_WEIGHTS.sum() == pytest.approx(1)
     assert PERIOD_WEIGHTS.size == 84
     assert PERIOD_WEIGHTS.sum() == pytest.approx(1)
+    assert DATING_WEIGHTS.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("p", [1e-6, 0.2, 0.5, 0.97])
@@ -87,3 +90,24 @@ def test_one_large_shock_is_little_evidence():
     alone = period_factors([calm] * 10 + [shock] + [calm] * 10)
     assert row_factors(shock).max() > 20
     assert alone.max() < 1
+
+
+def test_maps_are_as_many_upwards_as_downwards():
+    """Of mirrored forecasts and outcomes the factors are those of the mirrored maps, which are maps as well."""
+    p, total, positive = np.array([0.1, 0.4, 0.8]), np.array([5.0, 3.0, 7.0]), np.array([1.0, 1.0, 4.0])
+    one, other = row_factors(counts(p, total, positive)), row_factors(counts(1 - p, total, total - positive))
+    assert np.sort(one) == pytest.approx(np.sort(other))
+    assert one != pytest.approx(other)
+
+
+@pytest.mark.parametrize("p", [0.2, 0.9])
+def test_a_lapse_mixes_predictions_with_even_odds(p):
+    found = row_factors(counts([p], [1], [1]))[-4:]
+    assert found == pytest.approx(np.log([(1 - lapse + lapse / (2 * p)) for lapse in (0.01, 0.03, 0.1, 0.3)]))
+
+
+def test_an_alarm_by_whole_periods_takes_two_or_three_of_them_for_each_nat():
+    """But for the first ones; whatever the limit, and in each of several phases."""
+    needed = [fewest_periods(limit, 1) for limit in (3, 6, 12, 24)]
+    assert np.diff(needed) / np.diff([3, 6, 12, 24]) == pytest.approx(2.5, abs=0.5)
+    assert fewest_periods(3, 4) - 1 == 4 * (needed[0] - 1)

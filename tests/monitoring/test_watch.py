@@ -232,6 +232,26 @@ def test_periods_out_of_order_and_counted_twice_are_refused():
     assert History.of({"a": twice}).without_outcomes().then(History.of({"b": twice}).without_outcomes()).n_rows == 200
 
 
+def test_clusters_of_one_period_are_those_of_a_history():
+    plain, clustered = (
+        Tally.of([1, 0, 0], [0.5, 0.4, 0.3], clusters=each, parts=["shards"]) for each in (None, [0, 0, 1])
+    )
+    later = Tally.of([1, 1], [0.7, 0.6])
+    for first, second in ((clustered, plain), (plain, clustered)):
+        history = History.of({"a": first}).after("b", second).after("c", later)
+        assert history.clustered
+        assert monitor(history, restart="c").clusters == "period"
+
+
+def test_periods_of_other_data_or_models_are_refused():
+    history, more = History.of({"a": Tally.of([1, 0], [0.6, 0.3]).tagged(name="hail", model="m")}), Tally.of([0], [0.2])
+    with pytest.raises(InputError, match="b: its model is 'n', and in the periods before 'm'"):
+        history.after("b", more.tagged(name="hail", model="n"))
+    with pytest.raises(InputError, match="b: its data are 'rain', and in the periods before 'hail'"):
+        history.then(History.of({"b": more.tagged(name="rain", model="m")}))
+    assert history.after("b", more.tagged(name="hail", model="m")).tags == history.tags
+
+
 def test_the_chance_of_equal_outcomes_is_bounded():
     for n, p in ((1, 0.5), (1, 0.01), (20, 0.3), (1000, 0.001), (1000, 0.4)):
         cell = EventCounts(np.array([p]), np.array([float(n)]), np.zeros(1))

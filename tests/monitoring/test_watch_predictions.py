@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from unperplexed import InputError, Tally, drift, monitor
+from unperplexed._lib.dataclasses import replace
 from unperplexed.report.numbers import MISSING
 from unperplexed.results import History, Predictions
 
@@ -82,6 +83,14 @@ def test_outcomes_do_not_count():
     assert found.alarm is None
     alone = drift({f"d{at}": Predictions.of(expit(s)) for at, s in enumerate(drawn)})
     assert np.array_equal(found.log_evidence, alone.log_evidence)
+
+
+def test_predictions_without_outcomes_are_the_same_whatever_came_true():
+    one, two = (Tally.of(y, [0.0, 1.0, 0.4, 0.4]) for y in ([0, 1, 0, 1], [1, 0, 1, 1]))
+    kept, other = (History.of({"a": each}).without_outcomes() for each in (one, two))
+    assert kept.periods[0].same(other.periods[0])
+    assert kept.to_bytes() == other.to_bytes()
+    assert kept.then(other).names == ("a",)
 
 
 def test_parts_of_a_day_add_up():
@@ -243,3 +252,9 @@ def test_rows_with_their_periods_are_the_predictions_of_these(rng):
     assert found.to_json() == drift(counted).to_json()
     with pytest.raises(InputError, match="labels: it is for rows"):
         drift(counted, labels=["no", "yes"])
+
+
+def test_a_resemblance_is_told_in_two_digits():
+    found = drift({f"d{at}": Predictions.of([0.2, 0.4]) for at in range(3)})
+    text = " ".join(str(replace(found, resemblance=(0.61234, 1e-6))).split())
+    assert "successive periods resemble each other (correlation of their means 0.61, p < 0.001)" in text

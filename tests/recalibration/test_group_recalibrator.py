@@ -202,3 +202,12 @@ def test_the_command_fits_and_applies_maps_of_groups(tmp_path, monkeypatch, caps
     assert "other files have other thirds" in capsys.readouterr().err
     assert main(["recalibrate", "fit.csv", *columns, "--by", "rain", "-o", "m.json"]) == 2
     assert "holds the outcomes" in capsys.readouterr().err
+
+
+def test_groups_that_err_alike_have_one_map(rng):
+    s, group = rng.normal(0, 1.5, 80), np.arange(80) % 2
+    y, p = (rng.random(80) < expit(s)).astype(int), expit(2 * s)
+    found = GroupRecalibrator().fit(y, p, by=group)
+    assert found.gain_ is not None
+    assert not found.gain_.significant
+    assert found.one_map

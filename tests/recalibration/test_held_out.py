@@ -1,5 +1,7 @@
 """Rows recalibrated by the maps that the fit gave without them: their log loss is that of the gain, in any order."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
@@ -7,6 +9,7 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from unperplexed import Forecasts, Recalibrator
+from unperplexed.recalibration.averaging import HeldOut
 from unperplexed.recalibration.gain import Gain
 
 
@@ -101,3 +104,13 @@ def test_the_p_value_is_of_the_standard_errors_below_the_gain(clusters):
     assert gain.p_value == pytest.approx(2 * tail, rel=1e-9)
     assert Gain(0.6, 0.6, 0.0, (0.0, 0.0), 500, clusters).p_value == 1
     assert Gain(0.6, 0.61, -0.01, (-0.02, 0.03), 500).p_value < 0.06
+
+
+def test_squares_are_those_of_all_classes():
+    """The Brier score of each row, from 0 to 2."""
+    q, truth, weight = np.array([[0.5, 0.3, 0.2], [0.1, 0.9, 0.0], [0.0, 0.0, 1.0]]), np.array([1, 1, 0]), np.ones(3)
+    rows = SimpleNamespace(here=lambda fold: slice(None), predicted=q, truth=truth, weight=weight, n_classes=3)
+    same = SimpleNamespace(probabilities=lambda p: p)
+    *_, squares = HeldOut._of_fold(rows, 0, same)
+    assert squares == pytest.approx(((q - np.eye(3)[truth]) ** 2).sum())
+    assert HeldOut._of_fold(rows, 0, SimpleNamespace(probabilities=lambda p: np.eye(3)[truth]))[3] == 0

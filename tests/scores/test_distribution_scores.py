@@ -25,6 +25,7 @@ from unperplexed.scores import (
     weighted_interval_score,
 )
 from unperplexed.scores.distributions import rules as rules_module
+from unperplexed.scores.distributions.climatology import climatology_crps
 from unperplexed.scores.distributions.closed_forms import closed_crps
 from unperplexed.scores.distributions.rules import (
     DISTRIBUTION_SCORES,
@@ -392,3 +393,20 @@ def test_rules_that_apply():
 def test_bad_input(score, message):
     with pytest.raises(InputError, match=message):
         score()
+
+
+@pytest.mark.parametrize("form", ["members", "20 members", "quantiles", ""])
+@pytest.mark.parametrize("name", ["crps", "log_score"])
+def test_the_crps_of_members_alone_is_the_fair_one(name, form):
+    fair = rules_module.title_beside(name, (), form).startswith("Fair ")
+    assert fair == (name == "crps" and form.endswith("members"))
+
+
+def test_the_crps_of_climatology_is_that_of_all_other_outcomes():
+    y = np.array([0.0, 1.0, 3.0, 3.5, -2.0])
+    expected = []
+    for at, own in enumerate(y):
+        others = np.delete(y, at)
+        apart = np.abs(others[:, None] - others).mean()
+        expected.append(np.abs(others - own).mean() - apart / 2)
+    assert climatology_crps(y) == pytest.approx(expected)

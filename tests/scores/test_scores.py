@@ -27,6 +27,7 @@ from unperplexed.scores import (
     score_named,
     spherical_score,
 )
+from unperplexed.scores.differentiable import _order
 from unperplexed.scores.functions import mean_score
 from unperplexed.statistics import generalized_mean
 
@@ -646,3 +647,8 @@ class TestBadInput:
                 rule([1], p)
         with pytest.raises(InputError, match="sum"):
             rule([1], [[0.5, 0.4]])
+
+
+@pytest.mark.parametrize(("order", "kept"), [(0.5, 0.5), (-0.5, -0.5), (1e-20, 1e-20), (1e-40, 0.0), (0, 0.0)])
+def test_orders_that_no_power_tells_from_0_are_0(order, kept):
+    assert _order(order) == kept

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, assess, tally_files, tally_files_by
+from unperplexed.sources.derived_columns import derived
 
 COLUMNS = {"truth": "won", "prob": "p"}
 
@@ -165,3 +166,18 @@ def test_engines_choose_the_same_rows(dask_in_threads, tmp_path, table):
     assert tally_files(halves, where="age >= 50", engine="dask", **COLUMNS).to_bytes() == local.to_bytes()
     with pytest.raises(InputError, match="quantiles are found by the engine local only"):
         tally_files_by(halves, by="age:halves", engine="dask", **COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("how", "groups"), [("halves", 2), ("thirds", 3), ("quartiles", 4), ("quintiles", 5), ("deciles", 10)]
+)
+def test_a_number_is_cut_into_equal_groups(how, groups):
+    found = derived(f"x:{how}").groups(pl.Series(np.arange(60.0)), np.arange(60))
+    assert found.value_counts()["count"].to_list() == [60 // groups] * groups
+
+
+def test_a_value_that_is_no_date_is_named_by_its_row(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("y,p,day\n1,0.5,2026-03-01\n0,0.4,2026-03-02\n1,0.6,spring\n")
+    with pytest.raises(InputError, match=r"1 row \(2; counted from 0\)"):
+        tally_files_by([path], truth="y", prob="p", by="day:month")

@@ -1,5 +1,6 @@
 import json
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 
 from unperplexed import InputError, assess, tally_files
 from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.mended_files import _changed
 from unperplexed.sources.rewriting import TextKinds, forecast_file
 
 ROWS = 500
@@ -270,3 +272,19 @@ def test_batches_follow_one_another_in_parquet_and_progress_ends_at_the_file_s_s
     assert len(rows) > 1
     assert [*rows] == sorted(rows)
     assert (rows[-1], read[-1], {*sizes}) == (ROWS, path.stat().st_size, {path.stat().st_size})
+
+
+def test_labels_are_named_once(frame, tmp_path):
+    path = written(frame, tmp_path / "in.csv")
+    assert forecast_file(str(path), ["rain=p"], FileReading()).plan.prob == ("p",)
+    with pytest.raises(InputError, match="the labels are already named"):
+        forecast_file(str(path), ["rain=p"], FileReading(labels=["dry", "rain"]))
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_rows_behind_the_last_that_is_mended_stay_as_they_are(as_text):
+    old = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    rows = SimpleNamespace(rows=lambda here: old)
+    batch = SimpleNamespace(probabilities=[rows], first_row=0, raw={"a": [1, 3, 5], "b": [2, 4, 6]})
+    found = _changed(["a", "b"], np.array([[9.0, 8.0]]), as_text, batch)
+    assert np.asarray(found, float).tolist() == [[9, 8], [3, 4], [5, 6]]

@@ -17,10 +17,12 @@ from unperplexed.statistics.means import (
     DEFAULT_ORDERS,
     GEOMETRIC,
     ROBUST,
+    Averages,
     effective_number,
     floor_for,
     means_of_points,
     means_of_runs,
+    orientation,
 )
 
 SMALLEST_NORMAL = np.finfo(float).tiny
@@ -282,3 +284,9 @@ def test_the_floor_of_many_classes_and_the_couplings_of_many_dimensions():
         with pytest.raises(InputError, match=rf"above -1/d = {-1 / d:g}, got"):
             order_from_coupling(-1 / d, d=d)
         assert order_from_coupling(-0.999 / d, d=d) > 0
+
+
+def test_the_orientation_of_averages_that_are_equal_on_one_side():
+    level, steep = Averages(0.5, 0.5, 0.5), Averages(0.6, 0.5, 0.4)
+    assert (orientation(steep, steep), orientation(level, steep), orientation(steep, level)) == (45, 0, 90)
+    assert np.isnan(orientation(level, level))

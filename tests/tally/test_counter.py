@@ -161,3 +161,10 @@ def test_entries_of_classes_become_cells_wherever_a_block_ends(rng, monkeypatch)
     monkeypatch.setattr("unperplexed.tally.class_tables._GATHERED", 8)
     monkeypatch.setattr("unperplexed.forecasts.forecasts.BLOCK_ELEMENTS", 30)
     assert Tally.of(y, p, parts=["classes"], exact_limit=16).to_bytes() == expected
+
+
+def test_ties_that_are_no_complements_are_scored_as_their_rounded_rows(rng):
+    y, p = [0, 1, 0], np.array([[0.4999999, 0.4999999], [0.2, 0.8], [0.3, 0.7]])
+    tally, exact = (Tally.of(y, each) for each in (p, p / p.sum(axis=1, keepdims=True)))
+    for name in tally.scores:
+        assert tally.score(name) == pytest.approx(exact.score(name), abs=2e-6), name

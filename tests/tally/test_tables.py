@@ -65,3 +65,8 @@ def test_equal_columns_are_kept_each_in_its_own_way(monkeypatch, kernel):
     one = np.ones(1)
     same = Cells(key, *[one] * 3, *[none] * 3, one, one)
     assert [float(x[0]) for x in ((same + same).total, (same + same).low, (same + same).high)] == [2, 1, 1]
+
+
+def test_what_rounds_to_one_half_as_its_complement_does_is_one_half():
+    value = np.array([0.25, np.nextafter(0.5, 0), 0.5, 0.75])
+    assert (1 - value[1], tables.same_probability(value).tolist()) == (0.5, [0, 1, 1, 2])

@@ -7,9 +7,10 @@ from scipy.optimize import minimize, minimize_scalar
 from many_classes import bent, prepared, simulate, statistics_of
 from unperplexed import Tally
 from unperplexed.calibration.diagnosis.choice import FAR
-from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, SumLikelihoods
+from unperplexed.calibration.diagnosis.class_scores import PARAMETERS, SumLikelihoods, _values
 from unperplexed.calibration.diagnosis.class_search import BIAS_SD, SMALL_SD, prior_of
-from unperplexed.calibration.diagnosis.class_statistics import information_of
+from unperplexed.calibration.diagnosis.class_statistics import information_of, statistics_of_sums
+from unperplexed.kernels.rows import COARSE
 from unperplexed.maps.classes import ClassMap
 from unperplexed.maps.fit import fitted
 from unperplexed.tally.counter import RowSample
@@ -208,3 +209,19 @@ def test_a_fit_is_the_maximum_of_a_likelihood_that_bends(n, start, errors, only,
     score, across, known = data.likelihoods.seen(mapping)
     left = score - across @ theta[:2] - known @ biases
     np.testing.assert_allclose(bent(data.likelihoods, mapping)[0], left, rtol=1e-6, atol=1e-9)
+
+
+def test_rows_in_the_middle_of_their_cells_are_as_they_were():
+    """But for how an eighth of an octave is rounded: its middle is 2**15 of 2**16 steps from where it begins."""
+    rest, _ = COARSE.values(np.array([20, 40, 60, 90]), np.full(4, 2.0**15))
+    p = np.column_stack([rest, rest, 1 - 2 * rest])
+    cells = COARSE.places(p.ravel())[0].reshape(p.shape).astype(np.uint8)
+    sample = RowSample(np.arange(4), np.ones(4), np.sort(cells, axis=1))
+    assert _values(sample, np.full(1, 1e-6)) == pytest.approx(np.sort(p, axis=1), rel=1e-12)
+
+
+def test_the_covariance_of_the_classes_is_that_of_their_indicators(rows):
+    p, y = rows
+    kept = Tally.of(y, p, labels=range(4), parts=["diagnosis"]).diagnosis
+    expected = np.diag(p.sum(axis=0)) - p.T @ p
+    assert statistics_of_sums(kept)[0].covariance == pytest.approx(expected, rel=1e-5)

@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 
 from unperplexed import assess, diagnose
 from unperplexed.calibration.diagnosis.binary import BinaryData, diagnose_binary
+from unperplexed.calibration.diagnosis.binary_data import sums_over_clusters
 from unperplexed.calibration.diagnosis.choice import odds_off
 from unperplexed.calibration.diagnosis.gate import Scored
 from unperplexed.maps.cells import NO_PRIOR, Cells, Counts, fitted_cells, map_of
@@ -202,3 +203,19 @@ def test_nil_is_said_of_small_errors_alone(size, share):
         found = diagnose_binary(replace(data, frequency=positive.sum() / n.sum()))
         nil += not found.miscalibrated
     assert abs(nil / 50 - share) <= (3 * np.sqrt(0.97 * 0.03 / 50) if share else 0)
+
+
+def test_the_gap_of_clusters_of_equal_rows_is_that_of_one_row_each():
+    """In standard errors, by how much the rows' errors vary about their mean, which is more than they promise."""
+    s = np.array([-3.0, 3.0])
+    positive, total = np.array([8.0, 4.0]), np.full(2, 20.0)  # 40 rows, of which predictions promise 0.05 each
+    y = np.concatenate([np.arange(20) < count for count in positive]).astype(float)
+    entry, p = np.repeat([0, 1], 20), expit(s).repeat(20)
+    off = y - p
+    expected = -off.sum() / np.sqrt(40 / 39 * ((off - off.mean()) ** 2).sum())
+    for each in (1, 5):
+        rows = Scored(s, *[each * x for x in (total, positive, total, positive, total)])
+        cluster = np.arange(40).repeat(each)
+        sums = sums_over_clusters(entry.repeat(each), np.ones(cluster.size), off.repeat(each), cluster)
+        data = BinaryData(rows, rows.total, rows.positive, 40.0 * each, (0, 1), p.mean(), y.mean(), clusters=sums)
+        assert data.gap(1.0) == pytest.approx(expected)
