@@ -40,7 +40,7 @@ PICTURES = {
     "medicine": "result.plot(kind='reliability', name='boosted trees')",
     "recalibrate": (
         "assess(past['fraud'], recalibrator.transform(past['score']), resamples=0)"
-        ".plot(before.plot(name='before'), name='after')"
+        ".plot(assess(past['fraud'], past['score']).plot(name='before'), name='after')"
     ),
     "sequential": "result.plot()",
     "profile": "rain.profile.plot(measured=rain.measured_profile)",
