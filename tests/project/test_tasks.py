@@ -9,7 +9,7 @@ import pytest
 from pages import DOCS, text_of
 from unperplexed.cli import main
 
-ROW = re.compile(r"^\| (\d+)\. (.+?) \| (`.+) \| \[.+\]\(.+\) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\d+)\. \[(.+?)\]\(.+?\) \| (`.+) \|$", re.MULTILINE)
 TASKS = [
     (int(number), what, re.findall(r"`(unperplexed [^`]+)`", cell))
     for number, what, cell in ROW.findall(text_of("tasks"))
