@@ -135,6 +135,43 @@ SAME = {
         "abs(s.squared_weight - s.weight) <= 1e-09 * s.weight  ->  abs(s.squared_weight - s.weight) < 1e-09 * s.weight",
         "",
     ): "equal weights differ by less",
+    ("assessment/intervals.py", "error > _ROUNDING  ->  error >= _ROUNDING", ""): "a tolerance",
+    (
+        "describe/assessment_words.py",
+        "found.highest - found.lowest < _ONE_VALUE  ->  found.highest - found.lowest <= _ONE_VALUE",
+        "",
+    ): "a tolerance",
+    (
+        "comparison/sequential.py",
+        "np.maximum(log_first, log_second) > log_limit  ->  np.maximum(log_first, log_second) >= log_limit",
+        "",
+    ): "evidence equals the limit by chance alone",
+    (
+        "maps/classes.py",
+        "np.abs(s) < self.turn()  ->  np.abs(s) <= self.turn()",
+        "",
+    ): "one of a few log-odds that are looked at is the turn by chance alone",
+    (
+        "pairing/distribution_skill.py",
+        "self.value.value > 0  ->  self.value.value >= 0",
+        "",
+    ): "a skill of 0 is not significant",
+    ("calibration/diagnosis/pit_search.py", "1  ->  2", "reshape(patterns, -1)"): "any negative size is what is left",
+    (
+        "forecasts/distributions/distribution.py",
+        "4  ->  5",
+        ", high * 4, ",
+    ): "how fast a bracket grows; halving ends alike",
+    ("statistics/means.py", "1.0  ->  2.0", "np.where(some, b, 1.0) / 3"): "what it gives is not taken",
+    (
+        "integrations/next_tokens.py",
+        "110.0  ->  111.0",
+        "_LOWEST",
+    ): "beside 1 exp of either is 0, in double precision too",
+    ("monitoring/watch_predictions.py", "16  ->  17", "_START"): "where a search for the first of all begins",
+    ("monitoring/monitored.py", "0  ->  1", "earliest: int = 0"): "it is always given",
+    ("sources/readers/arrow.py", "0  ->  1", "file.seek(max(0,"): "a stream is longer than the mark at its end",
+    ("report/matplotlib_draw.py", "4  ->  5", "zorder=4"): "above lines, and below texts, which are drawn later",
 }
 """Mutants that are the same function, by module ("" for any), change and a part of the line; and why."""
 

@@ -1,15 +1,19 @@
 """The Lightning callback: what it logs is the assessment of the validation forecasts, and a checkpoint can go by it."""
 
+from types import SimpleNamespace
+
 import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger, Logger
+from matplotlib.figure import Figure
+from PIL import Image
 from torch.utils.data import DataLoader, TensorDataset
 
 from unperplexed import InputError, Tally, assess, refinement_loss
-from unperplexed.integrations.lightning import AssessmentCallback
+from unperplexed.integrations.lightning import AssessmentCallback, _log_picture
 from unperplexed.integrations.metrics import HEADLINE
 
 pytestmark = [
@@ -226,3 +230,10 @@ def test_processes_log_the_assessment_of_all_rows(data, tmp_path):
 def test_former_names_are_refused_with_those_of_today(former, now):
     with pytest.raises(TypeError, match=f"AssessmentCallback.*{former}.*did you mean {now}"):
         AssessmentCallback(**{former: True})
+
+
+def test_a_picture_in_a_folder_has_150_dots_an_inch(tmp_path):
+    logger = SimpleNamespace(experiment=None, log_dir=None, save_dir=str(tmp_path))
+    _log_picture(logger, "val/of", Figure(figsize=(2, 1)), SimpleNamespace(current_epoch=3))
+    with Image.open(tmp_path / "val_of-epoch=3.png") as picture:
+        assert picture.size == (300, 150)

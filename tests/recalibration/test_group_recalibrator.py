@@ -205,8 +205,8 @@ def test_the_command_fits_and_applies_maps_of_groups(tmp_path, monkeypatch, caps
 
 
 def test_groups_that_err_alike_have_one_map(rng):
-    s, group = rng.normal(0, 1.5, 80), np.arange(80) % 2
-    y, p = (rng.random(80) < expit(s)).astype(int), expit(2 * s)
+    s, group = rng.normal(0, 1.5, 200), np.arange(200) % 2
+    y, p = (rng.random(200) < expit(s)).astype(int), expit(2 * s)
     found = GroupRecalibrator().fit(y, p, by=group)
     assert found.gain_ is not None
     assert not found.gain_.significant

@@ -9,6 +9,9 @@ import pytest
 
 from unperplexed import InputError, tally_files, tally_files_by
 from unperplexed.cli.parser import main
+from unperplexed.sources.columns import Selection
+from unperplexed.sources.file_reading import FileReading
+from unperplexed.sources.files import ForecastFiles
 
 ROUNDS = ["r1", "r2", "r3"]
 
@@ -180,3 +183,13 @@ def test_rows_of_two_files_keep_their_numbers_where_a_condition_leaves_some_out(
         assert main([*words, "-q", "--json", "-"]) == 0
         found.append(json.loads(capsys.readouterr().out)["pairs"])
     assert found[0] == found[1]
+
+
+def test_blocks_of_rows_are_counted_from_the_first_row_of_the_file(tmp_path):
+    """All pairs of a row are in one block: of five rows four are in the first."""
+    path = tmp_path / "f.csv"
+    path.write_text("p,q,y,z\n" + "0.5,0.4,1,0\n" * 5)
+    files = ForecastFiles([str(path)], Selection(pairs=["p=y", "q=z"], block=4), FileReading())
+    found = np.concatenate([forecasts._clusters for batch in files for forecasts in batch.forecasts])
+    assert found.size == 10
+    assert sorted(np.unique(found, return_counts=True)[1].tolist()) == [2, 8]

@@ -1,6 +1,7 @@
 """Predictive distributions read from files: the same whatever their form, on real data, and bad input."""
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from scipy.special import ndtr, ndtri
 
 from unperplexed import InputError
 from unperplexed.sources.file_reading import FileReading
-from unperplexed.sources.predictive import read_distributions, several
+from unperplexed.sources.map_reduce import Found
+from unperplexed.sources.predictive import _opened, count_distributions, read_distributions, several
 from unperplexed.sources.predictive_columns import PredictiveSelection
 from unperplexed.sources.row_filter import RowFilter
 
@@ -435,3 +437,25 @@ def test_lines_that_contradict_are_refused(tmp_path, wide):
         frame.write_parquet(path)
         with pytest.raises(InputError, match=message.replace("'00'", "'00a'")):
             read(path, "quantiles", "level=value", **settings)
+
+
+def test_workers_in_another_folder_find_the_outcomes(tmp_path, wide, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "f.parquet"
+    long_of(wide).drop("y").write_parquet(path)
+    wide.select("day", "site", pl.col("y").alias("value")).write_csv("truth.csv")
+    selection = PredictiveSelection("quantiles", ("level=value",), truth=None, target_data="truth.csv")
+
+    class Elsewhere:
+        name = "elsewhere"
+
+        @contextmanager
+        def running(self, files, openers):
+            (tmp_path / "other").mkdir()
+            parts = _opened([str(path)], selection, FileReading(), print).parts
+            monkeypatch.chdir(tmp_path / "other")
+            yield lambda work, _: [Found(parts[0].name, work.of(*parts))]
+
+    here = count_distributions([str(path)], selection, FileReading())
+    there = count_distributions([str(path)], selection, FileReading(), engine=Elsewhere())
+    assert there.to_bytes() == here.to_bytes()
