@@ -266,13 +266,13 @@ EXHIBITS = [
     Exhibit(
         "cm-table-1",
         "Tables 1 and 2 as printed",
-        "The values that the paper prints for its own networks, and what follows from them.",
+        "The table has the values that the paper prints for its networks, and what follows.",
         print_alone,
     ),
     Exhibit(
         "cm-table-2",
         "Table 2: the effect of the floor",
-        "The three predicted means of the same four networks at five floors.",
+        "The table has the three predicted means of four networks at five floors.",
         floors,
     ),
 ]

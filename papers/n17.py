@@ -415,7 +415,7 @@ EXHIBITS = [
         "Figure 1: ten dimensions, three tails",
         (
             "Models with normal, heavy and compact tails learn two Gaussians from 25 samples of each. Bars "
-            "show the prediction accuracy, squares the geometric accuracy, and lines reach from robustness to "
+            "show prediction accuracy, squares geometric accuracy, and lines reach from robustness to "
             "decisiveness."
         ),
         ten,
@@ -426,8 +426,8 @@ EXHIBITS = [
         "n17-figure-2",
         "Figure 2: two classes, and a model that is right",
         (
-            "The orange class with its likelihoods, posteriors and ROC curves. Wide lines are the source, "
-            "that is, the truth. Dashed lines are the model, which coincides with it here."
+            "The picture shows likelihoods, posteriors and ROC curves of the orange class. Wide lines are "
+            "the source, that is, the truth. Dashed lines are the model, which coincides with it here."
         ),
         partial(setting, believed()),
     ),
@@ -456,10 +456,7 @@ EXHIBITS = [
     Exhibit(
         "n17-figure-6",
         "Figure 6: wrong variances and tails",
-        (
-            "The same picture for variances that are too small and too large, and for tails that are too "
-            "light and too heavy."
-        ),
+        ("Now variances are too small or too large, and tails too light or too heavy."),
         partial(
             errors,
             _OTHER_CASES,
@@ -488,7 +485,7 @@ EXHIBITS = [
         "n17-figure-7",
         "Figure 7: the divergence probability",
         (
-            "The ratio of model to source probability. You read it where the line from the origin through the "
+            "This ratio of model to source probability stands where the line from the origin through the "
             "geometric means reaches one. Dotted lines project both means onto the axes."
         ),
         divergence,
@@ -496,7 +493,7 @@ EXHIBITS = [
     Exhibit(
         "n17-equations",
         "Equations of sections 2 to 4",
-        "What the equations give, if a reading has to be chosen.",
+        "Some of these equations can be read in several ways.",
         equations,
     ),
 ]

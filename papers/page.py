@@ -23,22 +23,21 @@ INTRODUCTION = """# The papers, figure by figure
 *Also called: replication, reproduction study, errata.*
 
 Four papers describe the averages and scores from which `unperplexed` started. Does the package compute what they print?
-To answer this, the page makes each of their figures and tables anew, with the package's public functions only.
-
-For each exhibit, the first table counts the numbers that the paper prints. A number is *reproduced* if ours rounds to
-it or, for a formula, if both sides agree to six digits. The last column gives the reason if some numbers differ.
+This page makes their figures and tables anew, with public functions only, and reproduces 65 of the 87 printed numbers.
+The first table counts them, and its last column says why some differ. A number is *reproduced* if ours rounds to it or,
+for a formula, if both sides agree to six digits.
 
 """
 
 KEY = """
-In the tables of the sections, *printed* is empty if the paper has no number. The column *how* names the method: an
-*exact integral*, a *formula*, a *simulation* with its standard error, or *other data* if the paper's data are not
-public. Below each table are the choices that a paper leaves open. Crosses in the pictures mark printed values. The
-[glossary](../reference/glossary.md) explains geometric accuracy, robustness and decisiveness.
+Below, *printed* is empty if the paper has no number, and *how* names the method: an *exact integral*, a *formula*, a
+*simulation* with its standard error, or *other data* if the paper's data are not public. Under each table are the
+choices that a paper leaves open. Crosses in pictures mark printed values. The [glossary](../reference/glossary.md)
+explains geometric accuracy, robustness and decisiveness.
 
-To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. All numbers come out
-the same to the last digit. [CM] Figure 1 and Table 2 need predictions of networks that are not in the repository, so
-they stay as they are unless `UNPERPLEXED_DATA` names the folder of these files.
+To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. The numbers shown come
+out the same. [CM] Figure 1 and Table 2 stay as they are unless `UNPERPLEXED_DATA` names a folder with the predictions
+of the networks, which are not in the repository.
 """
 
 _HEAD = ("", "printed", "ours", "difference", "how")

@@ -457,8 +457,9 @@ EXHIBITS = [
         "rp-figure-2",
         "Figure 2: generalized average densities",
         (
-            "A normal, a heavy-tailed and a compact coupled Gaussian, with their average densities of all "
-            "orders. At the order of the distribution, the average equals the density at mean + scale."
+            "The picture shows a normal, a heavy-tailed and a compact coupled Gaussian, and their average "
+            "densities of all orders. At the order of the distribution, the average equals the density at "
+            "mean + scale."
         ),
         averages_of_densities,
     ),
@@ -475,8 +476,8 @@ EXHIBITS = [
         "rp-figure-3",
         "Figure 3: risk profiles of the normal model",
         (
-            "Risk profiles (means of all orders) in two to ten dimensions, with the three means and the "
-            "prediction accuracy."
+            "The risk profiles (means of all orders) in two to ten dimensions are drawn with the three "
+            "means and the prediction accuracy."
         ),
         partial(
             profiles,
@@ -491,10 +492,7 @@ EXHIBITS = [
     Exhibit(
         "rp-figure-4",
         "Figure 4: risk profiles of the heavy-tailed model",
-        (
-            "The same for power-law tails, r = −.15. The coupling is the one that belongs to this order in "
-            "each dimension."
-        ),
+        ("This model has power-law tails, r = −.15, and the coupling that belongs to this order in each dimension."),
         partial(
             profiles,
             ten_dimensions.HEAVY_ORDER,
@@ -515,7 +513,7 @@ EXHIBITS = [
     Exhibit(
         "rp-figure-5",
         "Figure 5: risk profiles of the model of compact support",
-        "The same for a model that assigns probability 0 to some events, with r = .6 in each dimension.",
+        "This model assigns probability 0 to some events, with r = .6 in each dimension.",
         partial(
             profiles,
             ten_dimensions.COMPACT_ORDER,
@@ -549,7 +547,7 @@ EXHIBITS = [
     Exhibit(
         "rp-equations",
         "Equations of sections 2 to 4, and of the appendix",
-        "What the equations give. An equation with a slip is evaluated both as meant and as printed.",
+        "An equation with a slip is evaluated both as meant and as printed.",
         readings,
         why="Slips of the print.",
     ),

@@ -132,16 +132,13 @@ EXHIBITS = [
     Exhibit(
         "ssr-table",
         "Table: right and unsure against wrong and sure",
-        (
-            "Two forecasts of three classes, of which the second was observed. A assigns it the largest "
-            "probability, but B does not."
-        ),
+        ("The second of three classes occurs. A assigns it the largest probability, but B does not."),
         table,
     ),
     Exhibit(
         "ssr-definitions",
         "Definitions: formula and program",
-        "The penalized scores by the formulas, by the published program, and by this package.",
+        "The table compares the penalized scores of the formulas, the published program and this package.",
         definitions,
         why="Ours shares the penalty among tied classes, but the formula takes the first of them as the top one.",
     ),
@@ -149,8 +146,8 @@ EXHIBITS = [
         "ssr-properness",
         "Properness",
         (
-            "The true probability of the second of two classes is .51. The curves show the expected score for "
-            "each probability that a forecaster may report."
+            "The true probability of the second of two classes is .51. The curves show the expected score "
+            "of each predicted probability."
         ),
         properness,
     ),
