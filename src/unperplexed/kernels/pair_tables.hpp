@@ -25,18 +25,30 @@ struct PairTables {
 };
 
 // Adds vectors of values of each row, which are packed, to the row's cell. Few values take half a vector.
-template <Index COUNT, class T, class CellOf>
-INLINED void add_rows(const T* value, Index rows, T* table, const CellOf& cell_of) {
+template <Index COUNT, class T>
+INLINED void add_rows(const T* value, Index rows, const std::int32_t* cells, T* table) {
     using Short = typename Lanes<T>::Short;
     using Lane = std::conditional_t<COUNT * sizeof(T) == sizeof(Short), Short, typename Lanes<T>::Vector>;
     constexpr Index LANE = sizeof(Lane) / sizeof(T);
     for (Index row = 0; row < rows; ++row, value += COUNT) {
-        T* cell = table + cell_of(row) * COUNT;
+        T* cell = table + cells[row] * COUNT;
         for (Index k = 0; k < COUNT; k += LANE) {
             const Lane sum = loaded<Lane>(cell + k) + loaded<Lane>(value + k);
             std::memcpy(cell + k, &sum, sizeof sum);
         }
     }
+}
+
+// The cells of rows in a table of so many columns, two or three.
+template <class T>
+INLINED void find_cells(const PairTables<T>& given, const Index* each, Index from, Index rows, std::int32_t* cells) {
+    const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
+    const auto *a = code(0), *b = code(1);
+    const auto of_b = std::int32_t(each[3]), of_c = std::int32_t(each[4]);
+    for (Index row = 0; row < rows; ++row) cells[row] = a[row] * of_b + b[row];
+    if (each[2] < 0) return;
+    const auto* c = code(2);
+    for (Index row = 0; row < rows; ++row) cells[row] = cells[row] * of_c + c[row];
 }
 
 // So many zeros, from a line of the cache on.
@@ -54,12 +66,13 @@ public:
 // Columns of values from the first on, of all rows and tables, filled up to whole vectors.
 template <Index COUNT, class T>
 INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index count, Index first, Index taken) {
-    constexpr Index ROWS = 65536 / sizeof(T) / COUNT, EACH = 7;  // columns (the third or -1), two sizes, a place, cells
+    constexpr Index ROWS = 131072 / sizeof(T) / COUNT, EACH = 7;  // columns (the third or -1), two sizes, a place, cells
     const Index* const end = plan + EACH * count;
     Index cells = 0;
     for (const Index* each = plan; each < end; each += EACH) cells += each[6];
     Zeros<T> held(cells * COUNT), kept(ROWS * COUNT);
     T *const tables = held.data(), *const packed = kept.data();
+    std::vector<std::int32_t> places(ROWS);
     for (Index from = 0; from < given.rows; from += ROWS) {
         const Index rows = std::min(ROWS, given.rows - from);
         for (Index row = 0; row < rows; ++row) {
@@ -68,16 +81,8 @@ INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index co
         }
         T* table = tables;
         for (const Index* each = plan; each < end; each += EACH) {
-            const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
-            const auto *a = code(0), *b = code(1);
-            const Index of_b = each[3], of_c = each[4];
-            const auto of_two = [=](Index row) { return Index(a[row]) * of_b + b[row]; };
-            if (each[2] < 0) {
-                add_rows<COUNT>(packed, rows, table, of_two);
-            } else {
-                const auto* c = code(2);
-                add_rows<COUNT>(packed, rows, table, [=](Index row) { return of_two(row) * of_c + c[row]; });
-            }
+            find_cells(given, each, from, rows, places.data());
+            add_rows<COUNT>(packed, rows, places.data(), table);
             table += each[6] * COUNT;
         }
     }
@@ -92,7 +97,7 @@ INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index co
 template <class T>
 INLINED void all_tables(const PairTables<T>& given, const Index* plan, Index count) {
     constexpr Index LANE = Lanes<T>::COUNT, WIDE = 4 * LANE;
-    const Index most = count && plan[2] >= 0 ? LANE / 2 : WIDE;  // tables of three columns are large
+    const Index most = count && plan[2] >= 0 ? LANE : WIDE;  // tables of three columns are large
     for (Index first = 0; first < given.width; first += most) {
         const Index taken = std::min(most, given.width - first);
         switch (2 * taken <= LANE ? 0 : (taken + LANE - 1) / LANE) {
@@ -259,8 +264,11 @@ auto beyond(const Cube<float>& table, const Plane<float>& a, const Plane<float>&
     }
     const auto of_a = changes_of(a), of_b = changes_of(b);
     Hits hits;
-    find_beyond({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))},
-                {table.data(), samples, tilt.data(), most.data(), least.data(), limit.data()}, farthest, hits);
+    {
+        nb::gil_scoped_release released;
+        find_beyond({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))},
+                    {table.data(), samples, tilt.data(), most.data(), least.data(), limit.data()}, farthest, hits);
+    }
     return std::make_tuple(owned(std::move(hits.place)), owned(std::move(hits.bias)), owned(std::move(hits.raw)));
 }
 
@@ -305,6 +313,7 @@ void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<flo
         throw nb::value_error("strongest: shapes do not go together");
     }
     const auto of_a = changes_of(a), of_b = changes_of(b);
+    nb::gil_scoped_release released;
     find_strongest({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))}, table.data(),
                    Index(table.shape(2)) / 2 - 1, known.data(), share, least_new, out.data());
 }

@@ -180,4 +180,4 @@ def _in_clusters(
 
 
 def _square(z: AnyFloats) -> Floats:
-    return np.asarray((z.astype(np.float64) ** 2).sum(axis=-1))
+    return np.asarray((z.astype(np.float64) ** 2).sum(axis=0))
