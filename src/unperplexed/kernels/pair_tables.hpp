@@ -194,52 +194,53 @@ struct Sampled {
 };
 
 // Scores (bias or slope, rule, sample) that may be the largest of their kind of rules: that times their largest factor
-// exceed the limit, and those before them times their least.
+// exceed the limit, and those before them times their least. A few vectors of samples are looked at together.
 DISPATCHED void find_beyond(const Rules& of, const Sampled& given, float farthest, Hits& hits) {
     using Lane = Lanes<float>::Vector;
-    constexpr Index LANE = Lanes<float>::COUNT, PACKED = 2 * LANE;
+    using Bits = Lanes<float>::Bits;
+    constexpr Index LANE = Lanes<float>::COUNT, VECTORS = 4, TAKEN = VECTORS * LANE, PACKED = 2 * TAKEN;
     const Index rules = of.of_a * of.of_b, cells = of.bins_a * of.bins_b;
     std::vector<float> packed(cells * PACKED), one(of.of_a * of.bins_b * PACKED), sums(of.of_b * PACKED);
-    for (Index first = 0; first < given.samples; first += LANE) {
-        const Index count = std::min(LANE, given.samples - first);
+    for (Index first = 0; first < given.samples; first += TAKEN) {
+        const Index count = std::min(TAKEN, given.samples - first);
         for (Index cell = 0; cell < cells; ++cell) {
             const float* from = given.table + cell * 2 * given.samples + first;
-            for (Index k = 0; k < count; ++k) {
-                packed[cell * PACKED + k] = from[k];
-                packed[cell * PACKED + LANE + k] = from[given.samples + k];
-            }
+            std::copy(from, from + count, packed.data() + cell * PACKED);
+            std::copy(from + given.samples, from + given.samples + count, packed.data() + cell * PACKED + TAKEN);
         }
-        Lane limits[2][2];
-        for (Index two = 0; two < 2; ++two) {
-            for (Index slope = 0; slope < 2; ++slope) {
-                for (Index k = 0; k < LANE; ++k) {
-                    limits[two][slope][k] = k < count ? given.limit[(2 * two + slope) * given.samples + first + k] : 1e30F;
-                }
-            }
+        float limits[2][2][TAKEN];
+        for (Index kind = 0; kind < 4; ++kind) {
+            const float* from = given.limit + kind * given.samples + first;
+            float* limit = limits[kind / 2][kind % 2];
+            std::fill(std::copy(from, from + count, limit), limit + TAKEN, 1e30F);
         }
         change<0>(of.a, packed.data(), of.bins_b * PACKED, one.data());
         for (Index i = 0; i < of.of_a; ++i) {
             change<PACKED>(of.b, one.data() + i * of.bins_b * PACKED, PACKED, sums.data());
             for (Index j = 0; j < of.of_b; ++j) {
                 const Index rule = i * of.of_b + j;
-                const float *bias = sums.data() + j * PACKED, *raw = bias + LANE;
+                const float *bias = sums.data() + j * PACKED, *raw = bias + TAKEN;
                 for (Index slope = 0; slope < 2; ++slope) {
                     const float most = given.most[slope * rules + rule], least = given.least[slope * rules + rule];
                     if (most == 0) continue;
-                    Lane& limit = limits[i && j][slope];
-                    const Lane level = loaded<Lane>(bias);
-                    const Lane score = slope ? loaded<Lane>(raw) - given.tilt[rule] * level : level;
-                    const Lane height = score < 0 ? -score : score;
-                    const auto above = height * most > limit;
+                    float *limit = limits[i && j][slope], heights[TAKEN];
+                    Bits above{};
+                    for (Index k = 0; k < TAKEN; k += LANE) {
+                        Lane score = loaded<Lane>(bias + k);
+                        if (slope) score = loaded<Lane>(raw + k) - given.tilt[rule] * score;
+                        const Lane height = score < 0 ? -score : score;
+                        above |= height * most > loaded<Lane>(limit + k);
+                        std::memcpy(heights + k, &height, sizeof height);
+                    }
                     std::uint64_t any[4];
                     std::memcpy(any, &above, sizeof any);
                     if (!(any[0] | any[1] | any[2] | any[3])) continue;
                     for (Index k = 0; k < count; ++k) {
-                        if (!above[k]) continue;
+                        if (!(heights[k] * most > limit[k])) continue;
                         hits.place.push_back((slope * rules + rule) * given.samples + first + k);
                         hits.bias.push_back(bias[k]);
                         hits.raw.push_back(raw[k]);
-                        limit[k] = std::max(limit[k], std::min(height[k] * least, farthest));
+                        limit[k] = std::max(limit[k], std::min(heights[k] * least, farthest));
                     }
                 }
             }

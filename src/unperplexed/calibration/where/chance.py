@@ -131,7 +131,7 @@ def _raise(most: Floats, table: AnyFloats, sets: Sequence[AnyFloats], tilt: Floa
     places, bias, raw = beyond(table, a, b, tilt.astype(np.float32), high, low, limit, _FARTHEST)
     slope, rule, sample = np.unravel_index(places, (2, len(tilt), limit.shape[-1]))
     score = np.where(slope, raw - tilt[rule].astype(np.float32) * bias, bias).astype(np.float64)
-    chosen = Moments(*(np.stack([x.ravel(), z.ravel()])[slope, rule] for x, z in zip(*kinds, strict=True)))
+    chosen = Moments(*(np.where(slope, z.ravel()[rule], x.ravel()[rule]) for x, z in zip(*kinds, strict=True)))
     two = np.minimum(*np.minimum(np.divmod(rule, len(b)), 1))
     np.maximum.at(most, (two, slope, sample), np.abs(root(score, chosen)))
 

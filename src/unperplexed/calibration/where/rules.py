@@ -253,7 +253,7 @@ class RuleMoments(NamedTuple):
     def packed(self, widths: tuple[Floats, Floats] | None) -> NDArray[np.float32]:
         """Return variances, third moments and what is fine, tilts and factors of variances: (9, rules)."""
         wide = widths or (np.ones_like(self.tilt),) * 2
-        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide]).astype(np.float32).reshape(9, -1)
+        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide], dtype=np.float32).reshape(9, -1)
 
 
 def beside(known: AnyFloats, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
