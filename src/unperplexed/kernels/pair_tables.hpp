@@ -280,7 +280,12 @@ DISPATCHED void find_strongest(const Rules& of, const double* table, Index funct
     std::vector<double> one(of.of_a * of.bins_b * width), sums(of.of_b * width);
     change<0>(of.a, table, of.bins_b * width, one.data());
     for (Index i = 0; i < of.of_a; ++i) {
-        change<0>(of.b, one.data() + i * of.bins_b * width, width, sums.data());
+        const double* bins = one.data() + i * of.bins_b * width;
+        switch (width) {
+            case 2: change<2>(of.b, bins, width, sums.data()); break;
+            case 4: change<4>(of.b, bins, width, sums.data()); break;
+            default: change<0>(of.b, bins, width, sums.data());
+        }
         for (Index j = 0; j < of.of_b; ++j) {
             const double *x = sums.data() + j * width, *f = x + 2, *g = f + functions;
             const auto kept = [&](Index at) { return double(known[at * rules + i * of.of_b + j]); };  // RuleMoments.packed

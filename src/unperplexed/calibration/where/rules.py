@@ -139,7 +139,7 @@ class Model(Frozen, eq=False):
         curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
 
-    def at(self, rows: Bools) -> Model:
+    def at(self, rows: Ints | Bools) -> Model:
         """Return it for some of the rows, of many in narrow cells: the curve's functions stay."""
         of = self.rows.at(rows)
         if len(of.s) <= _CELL_ROWS:
@@ -352,7 +352,7 @@ class Scores:
         """
         new = product(self._back[self._new], self.basis) * np.sqrt(np.diag(self._cross)[self._new, None])
         new = (new if self.cell is None else new[:, self.cell]) * self.information
-        values = np.column_stack([self.scored, new.T, (new * self.t).T]).astype(np.float32)
+        values = np.concatenate([self.scored, new.T, (new * self.t).T], axis=1, dtype=np.float32)
         for pair, table in all_pair_tables(*self._coded(slice(None)), values):
             a, b = (self.columns[at].sets for at in pair)
             found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
