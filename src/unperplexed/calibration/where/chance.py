@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen
+from ..._lib.progress import at_once, threads_for
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...kernels.pair_tables import beyond
 from .rules import Moments, Pair, Scores, root
@@ -88,12 +89,20 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         u: AnyFloats = rng.random((len(rows), samples))
     else:
         rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
-    share, most = len(rows) / n, np.zeros((2, 2, samples))
-    for some in _blocks(len(rows), samples):
-        for pair, table in scores.tables(scores.drawn(u[:, some], rows, share), rows):
+    share, most, threads = len(rows) / n, np.zeros((2, 2, samples)), threads_for(n)
+
+    def largest(tables: Sequence[tuple[Pair, AnyFloats]]) -> Floats:
+        found = np.zeros((2, 2, tables[0][1].shape[2] // 2))
+        for pair, table in tables:
             of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
             kinds = [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)]
-            _raise(most[..., some], table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
+            _raise(found, table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
+        return found
+
+    for some in _blocks(len(rows), samples):
+        tables = [*scores.tables(scores.drawn(u[:, some], rows, share), rows)]
+        parts = [tables[first::threads] for first in range(min(threads, len(tables)))]
+        most[..., some] = np.maximum.reduce(at_once(largest, parts, threads))
     x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
     each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts

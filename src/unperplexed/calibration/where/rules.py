@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
+from ..._lib.progress import at_once, threads_for
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import all_pair_tables, pair_tables, strongest
 from ...maps.cells import Cells, Counts, fitted_cells
@@ -343,7 +344,9 @@ class Scores:
     @cached_property
     def of(self) -> dict[Pair, RuleMoments]:
         """Moments of all rules of each pair of columns."""
-        return {pair: self.moments(p) for pair, p in self._rule_sums(self._parts, self._some)}
+        tables = [*self.tables(self._parts, self._some)]
+        found = at_once(lambda each: self.moments(self._of_rules(*each)), tables, threads_for(len(self.variance)))
+        return dict(zip(self.pairs, found, strict=True))
 
     def strongest(self, known: Mapping[Pair, NDArray[np.float32]], share: float) -> Iterator[tuple[Pair, Floats]]:
         """Yield the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
@@ -358,7 +361,8 @@ class Scores:
             found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
             if found is None:
                 p = self._of_rules(pair, table)
-                of = beside(known[pair].reshape(9, len(a), len(b)), *np.split(p[2:], 2), share)
+                f, g = np.split(p[2:], 2)
+                of = beside(known[pair].reshape(9, len(a), len(b)), f, g, share)
                 z = (np.abs(root(score, kind)) for score, kind in zip(of.scores(*p[:2]), of.kinds, strict=True))
                 found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
             yield pair, found
