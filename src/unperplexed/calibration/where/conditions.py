@@ -187,7 +187,7 @@ class Column(Frozen, eq=False):
     @cached_property
     def known(self) -> tuple[Floats, Floats]:
         """Numbers that are there, sorted, and the distinct ones among them."""
-        found = np.sort(self.values[~np.isnan(self.values)])
+        found = pl.Series(self.values[~np.isnan(self.values)]).sort().to_numpy()
         new = found[1:] != found[:-1]
         return found, found if new.all() else found[np.append(True, new)]
 
