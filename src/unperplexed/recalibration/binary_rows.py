@@ -15,7 +15,7 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..kernels.rows import DistinctValues
 from ..maps.cells import Counts
-from ..maps.families import MapOfTwo, Maps, fitted_two
+from ..maps.families import MapOfTwo, fitted_two
 from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
@@ -67,8 +67,8 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
         """Largest log-odds up to which maps never fall."""
         return max(float(finite(np.inf, self.zero)), float(np.abs(self.predicted).max()))
 
-    def fits(self, names: Sequence[str], folds: bool = True, starts: Maps | None = None) -> list[dict[str, MapOfTwo]]:
-        """Fit maps to all rows, from those of similar rows, and then to those outside each fold, from those of all."""
+    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfTwo]]:
+        """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
         values, entry = np.unique(self.predicted, return_inverse=True)
 
         def counts(some: Ints) -> Counts:
@@ -76,7 +76,7 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
             return Counts(values, *(sums.astype(np.float64) for sums in of_rows))
 
         whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds * folds)))
-        [maps] = fitted_two(names, [whole], self.largest, self.zero, starts)
+        [maps] = fitted_two(names, [whole], self.largest, self.zero)
         return [maps, *(fitted_two(names, others, self.largest, self.zero, maps) if others else ())]
 
 

@@ -281,9 +281,7 @@ class GroupRows(Frozen):
     def refitted(self, state: State) -> State:
         """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
         forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
-        if state.two:
-            return replace(state, maps=rows_of_parts(forecasts, 2, 0).fits(some, False, state.maps)[0])
-        rows = rows_of_chunks(forecasts, 2, 0, clustered=False)
+        rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
         return replace(state, maps=rows.fits(some, folds=False)[0])
 
 
