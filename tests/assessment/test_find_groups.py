@@ -151,7 +151,7 @@ def test_known_variances_hold_with_weights():
     for _ in range(150):
         scores = Scores(columns, Model.of(SearchedRows.of(s, (rng.random(n) < expit(s)).astype(float), w)))
         [(pair, both)] = scores.scores(scores.scored)
-        z = [each[..., 0] ** 2 / of.variance for each, of in zip(both, scores.of[pair].kinds, strict=True)]
+        z = [each[0] ** 2 / of.variance for each, of in zip(both, scores.of[pair].kinds, strict=True)]
         squares.append([z2[of.fine].mean() for z2, of in zip(z, scores.of[pair].kinds, strict=True)])
     np.testing.assert_allclose(np.mean(squares, axis=0), 1, atol=0.12)
 

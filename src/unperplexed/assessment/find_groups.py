@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -374,7 +374,7 @@ def _corrected(
     np.log(moved, out=moved)
     for event, of in zip(events, found, strict=True):
         moved[np.arange(len(moved)), event.places] += of.corrected(columns, event.rows.s)
-    moved -= np.logaddexp.reduce(moved, axis=1)[:, None]
+    moved -= reduce(np.logaddexp, moved.T)[:, None]
     return replace(rows, log_p=moved)
 
 
@@ -401,13 +401,14 @@ def _gain(
     """Measure the gain of correcting the groups, by searches without each fold."""
 
     def held_out(out: Bools) -> Floats:
-        without = replace(search, columns=[column.at(~out) for column in search.columns])
+        here, others = np.flatnonzero(out), np.flatnonzero(~out)
+        without = replace(search, columns=[column.at(others) for column in search.columns])
         of_events = [
-            without.beside(of.common.at(~out), e.label, of.chance) for e, of in zip(events, found, strict=True)
+            without.beside(of.common.at(others), e.label, of.chance) for e, of in zip(events, found, strict=True)
         ]
-        shared = rows.some(~out).refitted(maps[0])
+        shared = rows.some(others).refitted(maps[0])
         moved = _corrected(rows, shared, events, of_events, search.columns)
-        return _losses([rows.some(out), moved.some(out)], [shared, moved.some(~out).refitted(maps[1])])
+        return _losses([rows.some(here), moved.some(here)], [shared, moved.some(others).refitted(maps[1])])
 
     gained = cross_fitted(rows, search.seed, held_out, _losses([rows, corrected], maps))
     return None if gained is None else gained[0]

@@ -25,18 +25,30 @@ struct PairTables {
 };
 
 // Adds vectors of values of each row, which are packed, to the row's cell. Few values take half a vector.
-template <Index COUNT, class T, class CellOf>
-INLINED void add_rows(const T* value, Index rows, T* table, const CellOf& cell_of) {
+template <Index COUNT, class T>
+INLINED void add_rows(const T* value, Index rows, const std::int32_t* cells, T* table) {
     using Short = typename Lanes<T>::Short;
     using Lane = std::conditional_t<COUNT * sizeof(T) == sizeof(Short), Short, typename Lanes<T>::Vector>;
     constexpr Index LANE = sizeof(Lane) / sizeof(T);
     for (Index row = 0; row < rows; ++row, value += COUNT) {
-        T* cell = table + cell_of(row) * COUNT;
+        T* cell = table + cells[row] * COUNT;
         for (Index k = 0; k < COUNT; k += LANE) {
             const Lane sum = loaded<Lane>(cell + k) + loaded<Lane>(value + k);
             std::memcpy(cell + k, &sum, sizeof sum);
         }
     }
+}
+
+// The cells of rows in a table of so many columns, two or three.
+template <class T>
+INLINED void find_cells(const PairTables<T>& given, const Index* each, Index from, Index rows, std::int32_t* cells) {
+    const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
+    const auto *a = code(0), *b = code(1);
+    const auto of_b = std::int32_t(each[3]), of_c = std::int32_t(each[4]);
+    for (Index row = 0; row < rows; ++row) cells[row] = a[row] * of_b + b[row];
+    if (each[2] < 0) return;
+    const auto* c = code(2);
+    for (Index row = 0; row < rows; ++row) cells[row] = cells[row] * of_c + c[row];
 }
 
 // So many zeros, from a line of the cache on.
@@ -54,12 +66,13 @@ public:
 // Columns of values from the first on, of all rows and tables, filled up to whole vectors.
 template <Index COUNT, class T>
 INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index count, Index first, Index taken) {
-    constexpr Index ROWS = 65536 / sizeof(T) / COUNT, EACH = 7;  // columns (the third or -1), two sizes, a place, cells
+    constexpr Index ROWS = 131072 / sizeof(T) / COUNT, EACH = 7;  // columns (the third or -1), two sizes, a place, cells
     const Index* const end = plan + EACH * count;
     Index cells = 0;
     for (const Index* each = plan; each < end; each += EACH) cells += each[6];
     Zeros<T> held(cells * COUNT), kept(ROWS * COUNT);
     T *const tables = held.data(), *const packed = kept.data();
+    std::vector<std::int32_t> places(ROWS);
     for (Index from = 0; from < given.rows; from += ROWS) {
         const Index rows = std::min(ROWS, given.rows - from);
         for (Index row = 0; row < rows; ++row) {
@@ -68,16 +81,8 @@ INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index co
         }
         T* table = tables;
         for (const Index* each = plan; each < end; each += EACH) {
-            const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
-            const auto *a = code(0), *b = code(1);
-            const Index of_b = each[3], of_c = each[4];
-            const auto of_two = [=](Index row) { return Index(a[row]) * of_b + b[row]; };
-            if (each[2] < 0) {
-                add_rows<COUNT>(packed, rows, table, of_two);
-            } else {
-                const auto* c = code(2);
-                add_rows<COUNT>(packed, rows, table, [=](Index row) { return of_two(row) * of_c + c[row]; });
-            }
+            find_cells(given, each, from, rows, places.data());
+            add_rows<COUNT>(packed, rows, places.data(), table);
             table += each[6] * COUNT;
         }
     }
@@ -92,7 +97,7 @@ INLINED void add_columns(const PairTables<T>& given, const Index* plan, Index co
 template <class T>
 INLINED void all_tables(const PairTables<T>& given, const Index* plan, Index count) {
     constexpr Index LANE = Lanes<T>::COUNT, WIDE = 4 * LANE;
-    const Index most = count && plan[2] >= 0 ? LANE / 2 : WIDE;  // tables of three columns are large
+    const Index most = count && plan[2] >= 0 ? LANE : WIDE;  // tables of three columns are large
     for (Index first = 0; first < given.width; first += most) {
         const Index taken = std::min(most, given.width - first);
         switch (2 * taken <= LANE ? 0 : (taken + LANE - 1) / LANE) {
@@ -189,52 +194,53 @@ struct Sampled {
 };
 
 // Scores (bias or slope, rule, sample) that may be the largest of their kind of rules: that times their largest factor
-// exceed the limit, and those before them times their least.
+// exceed the limit, and those before them times their least. A few vectors of samples are looked at together.
 DISPATCHED void find_beyond(const Rules& of, const Sampled& given, float farthest, Hits& hits) {
     using Lane = Lanes<float>::Vector;
-    constexpr Index LANE = Lanes<float>::COUNT, PACKED = 2 * LANE;
+    using Bits = Lanes<float>::Bits;
+    constexpr Index LANE = Lanes<float>::COUNT, VECTORS = 4, TAKEN = VECTORS * LANE, PACKED = 2 * TAKEN;
     const Index rules = of.of_a * of.of_b, cells = of.bins_a * of.bins_b;
     std::vector<float> packed(cells * PACKED), one(of.of_a * of.bins_b * PACKED), sums(of.of_b * PACKED);
-    for (Index first = 0; first < given.samples; first += LANE) {
-        const Index count = std::min(LANE, given.samples - first);
+    for (Index first = 0; first < given.samples; first += TAKEN) {
+        const Index count = std::min(TAKEN, given.samples - first);
         for (Index cell = 0; cell < cells; ++cell) {
             const float* from = given.table + cell * 2 * given.samples + first;
-            for (Index k = 0; k < count; ++k) {
-                packed[cell * PACKED + k] = from[k];
-                packed[cell * PACKED + LANE + k] = from[given.samples + k];
-            }
+            std::copy(from, from + count, packed.data() + cell * PACKED);
+            std::copy(from + given.samples, from + given.samples + count, packed.data() + cell * PACKED + TAKEN);
         }
-        Lane limits[2][2];
-        for (Index two = 0; two < 2; ++two) {
-            for (Index slope = 0; slope < 2; ++slope) {
-                for (Index k = 0; k < LANE; ++k) {
-                    limits[two][slope][k] = k < count ? given.limit[(2 * two + slope) * given.samples + first + k] : 1e30F;
-                }
-            }
+        float limits[2][2][TAKEN];
+        for (Index kind = 0; kind < 4; ++kind) {
+            const float* from = given.limit + kind * given.samples + first;
+            float* limit = limits[kind / 2][kind % 2];
+            std::fill(std::copy(from, from + count, limit), limit + TAKEN, 1e30F);
         }
         change<0>(of.a, packed.data(), of.bins_b * PACKED, one.data());
         for (Index i = 0; i < of.of_a; ++i) {
             change<PACKED>(of.b, one.data() + i * of.bins_b * PACKED, PACKED, sums.data());
             for (Index j = 0; j < of.of_b; ++j) {
                 const Index rule = i * of.of_b + j;
-                const float *bias = sums.data() + j * PACKED, *raw = bias + LANE;
+                const float *bias = sums.data() + j * PACKED, *raw = bias + TAKEN;
                 for (Index slope = 0; slope < 2; ++slope) {
                     const float most = given.most[slope * rules + rule], least = given.least[slope * rules + rule];
                     if (most == 0) continue;
-                    Lane& limit = limits[i && j][slope];
-                    const Lane level = loaded<Lane>(bias);
-                    const Lane score = slope ? loaded<Lane>(raw) - given.tilt[rule] * level : level;
-                    const Lane height = score < 0 ? -score : score;
-                    const auto above = height * most > limit;
+                    float *limit = limits[i && j][slope], heights[TAKEN];
+                    Bits above{};
+                    for (Index k = 0; k < TAKEN; k += LANE) {
+                        Lane score = loaded<Lane>(bias + k);
+                        if (slope) score = loaded<Lane>(raw + k) - given.tilt[rule] * score;
+                        const Lane height = score < 0 ? -score : score;
+                        above |= height * most > loaded<Lane>(limit + k);
+                        std::memcpy(heights + k, &height, sizeof height);
+                    }
                     std::uint64_t any[4];
                     std::memcpy(any, &above, sizeof any);
                     if (!(any[0] | any[1] | any[2] | any[3])) continue;
                     for (Index k = 0; k < count; ++k) {
-                        if (!above[k]) continue;
+                        if (!(heights[k] * most > limit[k])) continue;
                         hits.place.push_back((slope * rules + rule) * given.samples + first + k);
                         hits.bias.push_back(bias[k]);
                         hits.raw.push_back(raw[k]);
-                        limit[k] = std::max(limit[k], std::min(height[k] * least, farthest));
+                        limit[k] = std::max(limit[k], std::min(heights[k] * least, farthest));
                     }
                 }
             }
@@ -259,8 +265,11 @@ auto beyond(const Cube<float>& table, const Plane<float>& a, const Plane<float>&
     }
     const auto of_a = changes_of(a), of_b = changes_of(b);
     Hits hits;
-    find_beyond({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))},
-                {table.data(), samples, tilt.data(), most.data(), least.data(), limit.data()}, farthest, hits);
+    {
+        nb::gil_scoped_release released;
+        find_beyond({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))},
+                    {table.data(), samples, tilt.data(), most.data(), least.data(), limit.data()}, farthest, hits);
+    }
     return std::make_tuple(owned(std::move(hits.place)), owned(std::move(hits.bias)), owned(std::move(hits.raw)));
 }
 
@@ -271,7 +280,12 @@ DISPATCHED void find_strongest(const Rules& of, const double* table, Index funct
     std::vector<double> one(of.of_a * of.bins_b * width), sums(of.of_b * width);
     change<0>(of.a, table, of.bins_b * width, one.data());
     for (Index i = 0; i < of.of_a; ++i) {
-        change<0>(of.b, one.data() + i * of.bins_b * width, width, sums.data());
+        const double* bins = one.data() + i * of.bins_b * width;
+        switch (width) {
+            case 2: change<2>(of.b, bins, width, sums.data()); break;
+            case 4: change<4>(of.b, bins, width, sums.data()); break;
+            default: change<0>(of.b, bins, width, sums.data());
+        }
         for (Index j = 0; j < of.of_b; ++j) {
             const double *x = sums.data() + j * width, *f = x + 2, *g = f + functions;
             const auto kept = [&](Index at) { return double(known[at * rules + i * of.of_b + j]); };  // RuleMoments.packed
@@ -305,6 +319,7 @@ void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<flo
         throw nb::value_error("strongest: shapes do not go together");
     }
     const auto of_a = changes_of(a), of_b = changes_of(b);
+    nb::gil_scoped_release released;
     find_strongest({of_a, of_b, Index(a.shape(0)), Index(b.shape(0)), Index(a.shape(1)), Index(b.shape(1))}, table.data(),
                    Index(table.shape(2)) / 2 - 1, known.data(), share, least_new, out.data());
 }

@@ -62,9 +62,10 @@ def all_pair_tables(
     n = len(codes)
     sets: list[tuple[int, ...]] = sorted({tuple(sorted({i, j, -(i + j) % n})) for i, j in combinations(range(n), 2)})
     for each, table in zip(sets, pair_tables(codes, sizes, sets, values), strict=True):
+        wide = table.astype(np.float64)
         for a, b in combinations(range(len(each)), 2):
             others = tuple({*range(len(each))} - {a, b})
-            yield (each[a], each[b]), table.sum(axis=others, dtype=np.float64)
+            yield (each[a], each[b]), wide.sum(axis=others)
 
 
 def _add_sparse(codes: Sequence[NDArray[np.uint8]], values: NDArray[F], table: NDArray[F]) -> None:

@@ -251,10 +251,10 @@ class GroupRows(Frozen):
 
     def some(self, rows: Any) -> GroupRows:
         """Give some of the rows."""
-        weight, cluster = (None if x is None else x[rows] for x in (self.weight, self.cluster))
-        return replace(
-            self, group=self.group[rows], log_p=self.log_p[rows], truth=self.truth[rows], weight=weight, cluster=cluster
-        )
+        at = np.arange(self.truth.size)[rows]
+        weight, cluster = (None if x is None else x[at] for x in (self.weight, self.cluster))
+        log_p = self.log_p.take(at, axis=0)
+        return replace(self, group=self.group[at], log_p=log_p, truth=self.truth[at], weight=weight, cluster=cluster)
 
     def of(self, key: Key) -> GroupRows:
         """Give the rows of a group; of the key () all."""

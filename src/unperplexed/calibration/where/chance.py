@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen
+from ..._lib.progress import at_once, threads_for
 from ..._lib.typing import AnyFloats, Floats, Ints
 from ...kernels.pair_tables import beyond
 from .rules import Moments, Pair, Scores, root
@@ -88,12 +89,20 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         u: AnyFloats = rng.random((len(rows), samples))
     else:
         rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
-    share, most = len(rows) / n, np.zeros((2, 2, samples))
-    for some in _blocks(len(rows), samples):
-        for pair, table in scores.tables(scores.drawn(u[:, some], rows, share), rows):
+    share, most, threads = len(rows) / n, np.zeros((2, 2, samples)), threads_for(n)
+
+    def largest(tables: Sequence[tuple[Pair, AnyFloats]]) -> Floats:
+        found = np.zeros((2, 2, tables[0][1].shape[2] // 2))
+        for pair, table in tables:
             of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
             kinds = [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)]
-            _raise(most[..., some], table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
+            _raise(found, table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
+        return found
+
+    for some in _blocks(len(rows), samples):
+        tables = [*scores.tables(scores.drawn(u[:, some], rows, share), rows)]
+        parts = [tables[first::threads] for first in range(min(threads, len(tables)))]
+        most[..., some] = np.maximum.reduce(at_once(largest, parts, threads))
     x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
     each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts
@@ -131,7 +140,7 @@ def _raise(most: Floats, table: AnyFloats, sets: Sequence[AnyFloats], tilt: Floa
     places, bias, raw = beyond(table, a, b, tilt.astype(np.float32), high, low, limit, _FARTHEST)
     slope, rule, sample = np.unravel_index(places, (2, len(tilt), limit.shape[-1]))
     score = np.where(slope, raw - tilt[rule].astype(np.float32) * bias, bias).astype(np.float64)
-    chosen = Moments(*(np.stack([x.ravel(), z.ravel()])[slope, rule] for x, z in zip(*kinds, strict=True)))
+    chosen = Moments(*(np.where(slope, z.ravel()[rule], x.ravel()[rule]) for x, z in zip(*kinds, strict=True)))
     two = np.minimum(*np.minimum(np.divmod(rule, len(b)), 1))
     np.maximum.at(most, (two, slope, sample), np.abs(root(score, chosen)))
 
@@ -180,4 +189,4 @@ def _in_clusters(
 
 
 def _square(z: AnyFloats) -> Floats:
-    return np.asarray((z.astype(np.float64) ** 2).sum(axis=-1))
+    return np.asarray((z.astype(np.float64) ** 2).sum(axis=0))

@@ -187,7 +187,7 @@ class Column(Frozen, eq=False):
     @cached_property
     def known(self) -> tuple[Floats, Floats]:
         """Numbers that are there, sorted, and the distinct ones among them."""
-        found = np.sort(self.values[~np.isnan(self.values)])
+        found = pl.Series(self.values[~np.isnan(self.values)]).sort().to_numpy()
         new = found[1:] != found[:-1]
         return found, found if new.all() else found[np.append(True, new)]
 
@@ -303,8 +303,16 @@ def _of_numbers(column: Column) -> Column:
     ranges = [(a, b) for b in range(m + 1) for a in range(b) if b - a < m]
     conditions = [Condition(column.name, ends[a], ends[b], date=column.date) for a, b in ranges]
     sets = [[a <= k < b for k in range(m + 1)] for a, b in ranges]
-    codes = np.where(np.isnan(column.values), m, np.searchsorted(cuts, column.values, side="right"))
+    codes = np.where(np.isnan(column.values), m, bins_of(column.values, cuts))
     return column.in_bins(codes, conditions, sets, m + 1)
+
+
+def bins_of(values: Floats, cuts: Floats) -> NDArray[np.uint8]:
+    """Return how many of a few cuts are at most as large as each value, 0 of a missing one."""
+    found = np.zeros(values.shape, np.uint8)
+    for cut in cuts.tolist():
+        found += values >= cut
+    return found
 
 
 def _of_categories(name: str, texts: pl.Series) -> Column:

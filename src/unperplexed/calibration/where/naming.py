@@ -14,7 +14,7 @@ from ...forecasts.labels import Label
 from ...statistics.intervals import wilson
 from ...statistics.means import effective_number
 from .chance import Chance, evidence, simulated
-from .conditions import Column, Condition
+from .conditions import Column, Condition, bins_of
 from .rules import MOST_SHARE, Model, Pair, Scores, SearchedRows, root
 
 if TYPE_CHECKING:
@@ -292,8 +292,8 @@ def _largest(scores: Scores, chance: Chance) -> Iterator[tuple[Pair, int, int, t
     """
     for pair, both in scores.scores(scores.scored):
         for slope, (score, moments) in enumerate(zip(both, scores.of[pair].kinds, strict=True)):
-            wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[:2])
-            z = np.abs(root(score[..., 0], moments.times(wide)))
+            wide = chance.widths[pair][slope] if chance.widths else np.ones(score.shape[1:])
+            z = np.abs(root(score[0], moments.times(wide)))
             for two, part in ((0, np.s_[:1, :]), (0, np.s_[:, :1]), (1, np.s_[1:, 1:])):
                 if z[part].size:
                     row, column = divmod(int(np.argmax(z[part])), z[part].shape[1])
@@ -348,9 +348,8 @@ def _moved(scores: Scores, rule: Rule, at: int, end: int, slope: bool) -> Iterat
     cuts = column.cuts_near(here, _STEPS)
     if other is not None:
         cuts = cuts[cuts > other] if end else cuts[cuts < other]
-    inside = np.flatnonzero(~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end)))
-    code = np.full(len(column.values), len(cuts) + 1, np.uint8)
-    code[inside] = np.searchsorted(cuts, column.values[inside], side="right")
+    inside = ~np.isnan(column.values) & rows_of(scores.columns, _opened(rule, at, end))
+    code = np.where(inside, bins_of(column.values, cuts), np.uint8(len(cuts) + 1))
     below = np.cumsum(scores.sums(code, len(cuts) + 1), axis=0)
     found = scores.strength(below[:-1] if end else below[-1] - below[:-1], slope)
     yield from zip(cuts.tolist(), found.tolist(), strict=True)

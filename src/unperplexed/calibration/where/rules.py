@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..._lib.dataclasses import Frozen, replace
 from ..._lib.elementary import expit
+from ..._lib.progress import at_once, threads_for
 from ..._lib.typing import AnyFloats, Bools, Floats, Ints
 from ...kernels.pair_tables import all_pair_tables, pair_tables, strongest
 from ...maps.cells import Cells, Counts, fitted_cells
@@ -139,7 +140,7 @@ class Model(Frozen, eq=False):
         curve = found[found.any(axis=1)][: max(2, int(min(8, v.sum() / INFORMATION_EACH, few))), entry]
         return cls(rows, curve, len(curve))
 
-    def at(self, rows: Bools) -> Model:
+    def at(self, rows: Ints | Bools) -> Model:
         """Return it for some of the rows, of many in narrow cells: the curve's functions stay."""
         of = self.rows.at(rows)
         if len(of.s) <= _CELL_ROWS:
@@ -247,13 +248,13 @@ class RuleMoments(NamedTuple):
     tilt: Floats
 
     def scores(self, bias: AnyFloats, raw: AnyFloats) -> tuple[AnyFloats, AnyFloats]:
-        """Return both, of sums of residuals, (..., m), and of those times the log-odds."""
-        return bias, raw - self.tilt[..., None].astype(raw.dtype) * bias
+        """Return both, of sums of residuals, (m, rules), and of those times the log-odds."""
+        return bias, raw - self.tilt.astype(raw.dtype) * bias
 
     def packed(self, widths: tuple[Floats, Floats] | None) -> NDArray[np.float32]:
         """Return variances, third moments and what is fine, tilts and factors of variances: (9, rules)."""
         wide = widths or (np.ones_like(self.tilt),) * 2
-        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide]).astype(np.float32).reshape(9, -1)
+        return np.stack([*self.kinds[0], *self.kinds[1], self.tilt, *wide], dtype=np.float32).reshape(9, -1)
 
 
 def beside(known: AnyFloats, f: AnyFloats, g: AnyFloats, share: float) -> RuleMoments:
@@ -263,17 +264,17 @@ def beside(known: AnyFloats, f: AnyFloats, g: AnyFloats, share: float) -> RuleMo
     ----------
     known : array of shape (9, ...)
         Packed.
-    f, g : array of shape (..., k)
+    f, g : array of shape (k, ...)
         Sums of the information times each function, which are orthonormal, and of that times the log-odds.
     share : float
     """
     (v11, third, _), (v22, third2, _) = known[:3] * share, known[3:6] * share
     fine, fine2, old, wide, wide2 = known[[2, 5, 6, 7, 8]].astype(np.float64)
-    new = v11 - (f * f).sum(axis=-1)
+    new = v11 - (f * f).sum(axis=0)
     fine = (fine > 0) & (new > _LEAST_NEW * v11)
     new = np.where(fine, new, 1.0)
-    v12 = old * v11 - (f * g).sum(axis=-1)
-    new2 = v22 + old**2 * v11 - (g * g).sum(axis=-1) - v12**2 / new
+    v12 = old * v11 - (f * g).sum(axis=0)
+    new2 = v22 + old**2 * v11 - (g * g).sum(axis=0) - v12**2 / new
     fine2 = (fine2 > 0) & fine & (new2 > _LEAST_NEW * v22)
     kinds = Moments(new, third, fine).times(wide), Moments(np.where(fine2, new2, 1.0), third2, fine2).times(wide2)
     return RuleMoments(kinds, v12 / new)
@@ -343,7 +344,9 @@ class Scores:
     @cached_property
     def of(self) -> dict[Pair, RuleMoments]:
         """Moments of all rules of each pair of columns."""
-        return {pair: self.moments(np.moveaxis(p, 2, 0)) for pair, p in self.rule_sums(self._parts, self._some)}
+        tables = [*self.tables(self._parts, self._some)]
+        found = at_once(lambda each: self.moments(self._of_rules(*each)), tables, threads_for(len(self.variance)))
+        return dict(zip(self.pairs, found, strict=True))
 
     def strongest(self, known: Mapping[Pair, NDArray[np.float32]], share: float) -> Iterator[tuple[Pair, Floats]]:
         """Yield the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
@@ -352,28 +355,26 @@ class Scores:
         """
         new = product(self._back[self._new], self.basis) * np.sqrt(np.diag(self._cross)[self._new, None])
         new = (new if self.cell is None else new[:, self.cell]) * self.information
-        values = np.column_stack([self.scored, new.T, (new * self.t).T]).astype(np.float32)
+        values = np.concatenate([self.scored, new.T, (new * self.t).T], axis=1, dtype=np.float32)
         for pair, table in all_pair_tables(*self._coded(slice(None)), values):
             a, b = (self.columns[at].sets for at in pair)
             found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
             if found is None:
                 p = self._of_rules(pair, table)
-                f, g = np.split(p[..., 2:], 2, axis=-1)
+                f, g = np.split(p[2:], 2)
                 of = beside(known[pair].reshape(9, len(a), len(b)), f, g, share)
-                both = zip(of.scores(p[..., :1], p[..., 1:2]), of.kinds, strict=True)
-                z = (np.abs(root(score[..., 0], kind)) for score, kind in both)
+                z = (np.abs(root(score, kind)) for score, kind in zip(of.scores(*p[:2]), of.kinds, strict=True))
                 found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
             yield pair, found
 
-    def rule_sums(self, values: AnyFloats, rows: Ints | slice = slice(None)) -> Iterator[tuple[Pair, AnyFloats]]:
-        """Sum values over the rows of every rule: by pair of columns (conditions of one, of the other, values)."""
+    def _rule_sums(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
+        """Sum values over the rows of every rule: by pair of columns (values, conditions of one, of the other)."""
         for pair, table in self.tables(values, rows):
             yield pair, self._of_rules(pair, table)
 
     def _of_rules(self, pair: Pair, table: AnyFloats) -> AnyFloats:
         a, b = (self.columns[at].sets for at in pair)
-        one = product(a, table.reshape(len(table), -1)).reshape(len(a), b.shape[1], -1)
-        return np.asarray(np.matmul(b, one))
+        return np.asarray(a @ np.moveaxis(table, 2, 0) @ b.T)
 
     def tables(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows in every two bins of each pair of columns."""
@@ -438,8 +439,8 @@ class Scores:
     ) -> Iterator[tuple[Pair, tuple[AnyFloats, AnyFloats]]]:
         """Yield bias and slope scores of all rules, given residuals, and then these times the log-odds, (n, m)."""
         k = values.shape[1] // 2
-        for pair, p in self.rule_sums(values, rows):
-            yield pair, self.of[pair].scores(p[..., :k], p[..., k:])
+        for pair, p in self._rule_sums(values, rows):
+            yield pair, self.of[pair].scores(p[:k], p[k:])
 
     def sums(self, code: NDArray[np.uint8], size: int) -> AnyFloats:
         """Sum parts and scores over rows by a code below a size, which others have: (size, m)."""
@@ -451,5 +452,5 @@ class Scores:
         """Return |score| in standard errors of sets of rows, given such sums; 0 for one that is no rule."""
         p = np.moveaxis(sums, -1, 0)
         of = self.moments(p[:-2])
-        moments, score = of.kinds[slope], of.scores(p[-2, ..., None], p[-1, ..., None])[slope][..., 0]
+        moments, score = of.kinds[slope], of.scores(*p[-2:])[slope]
         return np.where(moments.fine, np.abs(score) / np.sqrt(np.maximum(moments.variance, 1e-300)), 0.0)
