@@ -111,7 +111,8 @@ def looked_at_words(search: DependenceSearch) -> str:
         return f"dependence not looked for: {search.reason}"
     columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
     among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
-    where = " and ".join(among) or "no column, as none has groups of rows,"
+    if not among:
+        return "dependence looked for in no column, as none has groups of rows"
     found = "nothing speaks for it" if search.found is None else "found"
     copies = ", but for copies of rows" if search.found is None and search.copies else ""
-    return f"dependence looked for in {where}: {found}{copies}"
+    return f"dependence looked for in {' and '.join(among)}: {found}{copies}"
