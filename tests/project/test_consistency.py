@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from helpers import averages_text
 from unperplexed import Tally, assess, assess_by, calibration_test, compare, diagnose
 from unperplexed.cli.parser import main
 from unperplexed.report.numbers import estimate, figure, number, share_estimate
@@ -95,20 +96,20 @@ def test_figures_are_the_same_wherever_they_stand(case):
     _, _, _, a = case
     said = json.loads(a.to_json())
     frame = a.frame().row(0, named=True)
-    flat, page = str(a), plain(a.to_html())
+    flat, page, averages = str(a), plain(a.to_html()), averages_text(a)
     for mean in ("decisiveness", "geometric_accuracy", "robustness"):
         assert frame[f"reported_{mean}"] == said["reported"][mean]
         assert frame[f"measured_{mean}"] == said["measured"][mean]
         for value in (said["reported"][mean], said["measured"][mean]):
-            assert figure(value) in flat
+            assert figure(value) in averages
             assert figure(value) in page
     assert share_estimate(a.prediction_accuracy, a.intervals["prediction_accuracy"])[0] in flat
     for name in ("averages_slope", "divergence_probability", "prediction_accuracy"):
-        assert name == "prediction_accuracy" or figure(said[name]) in flat
+        assert name == "prediction_accuracy" or figure(said[name]) in averages
         assert said[name] == frame[name] == getattr(a, name)
         low, high = a.intervals[name]
         assert np.isnan(low) or low <= said[name] <= high
-    assert f"floor {a.floor:g}" in flat
+    assert f"below {a.floor:g} are raised" in averages
     assert a.view in flat
     assert (said["floor"], said["view"]) == (a.floor, a.view)
 
@@ -208,7 +209,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
     compared = compare(y, {"a": p, "b": p**1.1})
     pl.DataFrame({"y": y, "p": p}).write_csv(tmp_path / "f.csv")
     command = ["assess", str(tmp_path / "f.csv"), "--truth", "y", "--prob", "p", "--json", str(tmp_path / "r.json")]
-    assert main(command) == 0
+    assert main([*command, "--show", "averages"]) == 0
     written, printed = json.loads((tmp_path / "r.json").read_text()), capsys.readouterr().out
     of_a = json.loads(compared.to_json())["forecasters"]["a"]["assessment"]
     documents = [json.loads(a.to_json()), written, of_a, json.loads(by.to_json())["groups"][0]]
@@ -223,7 +224,7 @@ def test_one_figure_stands_everywhere_inside_its_interval_where_the_estimator_is
         assert [each[name] for each in documents] == pytest.approx([value] * 4, rel=1e-12)
         assert [each[name][0] for each in rows] == pytest.approx([value] * 3, rel=1e-12)
         shown, limits = estimate(value, a.intervals[name], most=4)
-        for text in (str(a), printed):
+        for text in (averages_text(a), printed):
             assert f"{title} {shown} (95% CI {limits};" in " ".join(text.lower().split()).replace("ci", "CI")
         assert shown in plain(a.to_html())
     for page in (by, compared):

@@ -163,18 +163,6 @@ def test_what_the_print_says():
 
 def test_what_the_page_on_the_papers_takes_from_them():
     page = " ".join(text_of("theory").split())
-    right, accuracy, robustness = (
-        figures("rp-figure-3", f"{what} in 2, 4, 6, 8, 10 dimensions")["ours"]
-        for what in ("prediction accuracy", "geometric accuracy", "robustness")
-    )
-    assert f"rises from {right[0]:.3f} to {right[-1]:.3f}" in page
-    assert f"accuracy falls from {accuracy[0]:.3f} to {accuracy[-1]:.3f}" in page
-    assert f"from {robustness[0]:.3f} to {robustness[-1]:.0f}." in page
-    normal, heavy = (
-        figures("n17-figure-1", f"{model}, geometric accuracy in 2, 4, 6, 8, 10 dimensions")
-        for model in ("a) κ = 0", "b) κ = 0.162")
-    )
-    assert f"of {normal['ours'][-1]:.3f} and the heavy-tailed one of {heavy['ours'][-1]:.3f}" in page
     hit = figures("n17-figure-2", "maximum posterior, actual: green right, orange right")["ours"][0]
     assert f"0.687 and {float(hit.split(',')[0]):.3f} for the perfect model" in page
 
