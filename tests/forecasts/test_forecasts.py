@@ -476,7 +476,10 @@ def test_a_part_without_outcomes_says_nothing_of_the_classes():
         None,
     )
     assert Forecasts([0, 1], [0.5, 0.25], whole=False).labels == (0, 1)
-    with pytest.raises(InputError, match="the positive class does not follow from the labels 'rain'. Name it with pos"):
+    with pytest.raises(
+        InputError,
+        match="the positive class does not follow from the labels 'rain'. Name the one that is predicted with pos",
+    ):
         Forecasts(["rain"], [0.5], whole=False)
 
 

@@ -179,6 +179,9 @@ def drivers_text(
         return f"No group drives the cost: in none is there evidence of miscalibration ({adjusted})."
     cost, rows = (sum(getattr(found[key], name) for key in named) for name in ("share", "row_share"))
     all_named, alone, columns = len(named) == tested, len(named) == 1, ", ".join(map(printable, by))
+    if not cost > 0:
+        unnamed = ", ".join(short_name(key_text(key, by)) for key in named[:_NAMED])
+        return f"Miscalibrated, but by none of the named errors: {unnamed} ({adjusted})."
     first = [short_name(key_text(key, by)) + f" ({share(found[key].share)})" * (not alone) for key in named[:_NAMED]]
     listed = ", ".join(first) + (f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else "")
     many = _WORDS[len(named)] if len(named) < len(_WORDS) else f"{len(named):,}"

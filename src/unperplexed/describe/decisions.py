@@ -150,8 +150,9 @@ _MOST_THRESHOLDS = 11
 _MOST_MODELS = 4
 _MEANING = (
     "Net benefit: share of true positives minus share of false positives times the odds of the threshold. Larger is"
-    " better. Avoided: interventions avoided in 100 rows, compared with acting on all, at no loss in true positives."
+    " better."
 )
+_AVOIDED = " Avoided: interventions avoided in 100 rows, compared with acting on all, at no loss in true positives."
 
 
 @document.register(DecisionCurve)
@@ -160,7 +161,7 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
     first, *others = (useful_words(each, rule, c.thresholds) for each, rule in c.models.items())
     notes = notes_by_name(c.notes, named=len(c.notes) > 1)
     settings = f"{confidence_interval(c.confidence)} at each threshold by itself (pointwise)"
-    some = benefits_table(c, every=False)
+    blocks = [*_at_capacity(c), benefits_table(c, every=False), Prose(_MEANING + _AVOIDED * (len(c.models) == 1))]
     return Document(
         title=naming.titled("decision curve"),
         facts=naming.facts(facts_of(c)),
@@ -168,12 +169,12 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
         lead=" ".join(f"{each}." for each in others),
         calm=any(rule.useful.any() for rule in c.models.values()),
         figure=benefits_chart(c),
-        first=Section("benefit", "Net benefit", [*_at_capacity(c), some, Prose(_MEANING)], "Net benefit"),
+        first=Section("benefit", "Net benefit", blocks, "Net benefit"),
         sections=[
             Section("all", "All thresholds", [benefits_table(c, every=True)], "All thresholds"),
             how(f"Settings: {settings}.", {"Warnings": c.warnings, ROWS_CHANGED: notes}, naming.command),
         ],
-        summary=[*_at_capacity(c), some, Prose(_MEANING)],
+        summary=blocks,
         settings=settings,
         warnings=[*c.warnings, *notes],
     )

@@ -449,13 +449,10 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         return 0, 1  # so the others are no class, which is said with their rows
     if len(numbers) == len(present) > 2 and all(v % 1 for v in numbers):
         raise _swapped(numbers, settings)
-    words = sorted(present, key=str)
-    quoted = [quote(str(word)) for word in words]
-    both = f" {' '.join(quoted)}" if len(quoted) == 2 else ""
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        f"Name it with pos_label, such as {words[-1]!r} (--prob {quoted[-1]}=COLUMN), or both with"
-        f" labels=[negative, positive] (--labels{both}, also beside --forecaster)."
+        "Name the one that is predicted with pos_label (--prob LABEL=COLUMN), or both with labels=[negative, positive]"
+        " (--labels NEGATIVE POSITIVE, also beside --forecaster)."
     )
 
 

@@ -246,7 +246,9 @@ class Values:
     def check(self, say: Callable[[str], None]) -> None:
         """Refuse to drop most rows, as a wrong scale does; say of percentages that they look like fractions."""
         if self._drops and 2 * self._wrong > self._n:
-            hint = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
+            known = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
+            seen = self._lowest <= self._highest
+            hint = known if seen else "None is a number; without this option an error shows the first."
             raise InputError(f"{self._name}: {DROP.flag} would take {self._wrong:,} of {self._n:,} rows. {hint}")
         if self.fractions and self._n >= _ENOUGH:
             say(f"{self._name}: none of {self._n:,} percentages is above 1; fractions take no {_PERCENT.flag}")
