@@ -98,6 +98,7 @@ def test_commands_recalibrate_and_decide(rng, capsys, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (("--costs", "fp=1", "fn=-4"), "one would never act"),
+        (("--costs", "fp=1", "fn=4", "fn=3"), "--costs fn: is given twice; leave one out"),
         ((*COSTS, "--confidence", "2"), "confidence: expected a number between 0 and 1"),
         ((*COSTS, "--plot", "curve.txt"), "cannot write this format"),
         ((*COSTS, "--clusters", "nobody"), "nobody"),

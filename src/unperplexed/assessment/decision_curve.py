@@ -217,7 +217,7 @@ def decision_curve(
     >>> for line in curve.to_text().splitlines()[:2]:
     ...     print(line)
     The model is significantly better than acting on all rows and on none at
-    thresholds 0.2.
+    threshold 0.2.
     >>> curve.models["model"].net_benefit
     array([0.3, 0. ])
     >>> curve.all.net_benefit

@@ -23,7 +23,7 @@ from ..report.document import Block, Document, Prose, Table
 from ..report.result import Naming
 from ..tally.tally import Predictions, Tally
 from .input import Input, of_numbers
-from .meaning import as_number, pair
+from .meaning import as_number, pairs
 from .options import first_given
 from .outputs import Outputs, called, sayer
 
@@ -331,7 +331,7 @@ def plan(arguments: argparse.Namespace) -> None:
     from ..assessment import plan as planning
 
     a = arguments
-    widths = dict(pair("--precision", text, [*planning.WIDTHS]) for text in a.precision)
+    widths = pairs("--precision", a.precision, [*planning.WIDTHS])
     a.precision = {name: as_number("--precision", width) for name, width in widths.items()} or None
     names = "rate", "auc", "bias", "slope", "precision", "thresholds", "power", "design_effect"
     found = planning.plan(**{name: getattr(a, name) for name in names})

@@ -19,7 +19,7 @@ from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
 from .input import Input
-from .meaning import pair
+from .meaning import pairs
 from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
 from .outputs import recalibrated_of, sayer
 
@@ -301,7 +301,7 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         a.target_data,
         [*a.on, *filter(None, [getattr(a, "forecaster", None)])],
         a.weight,
-        dict(pair("--censored", text, ("above", "below")) for text in a.censored),
+        pairs("--censored", a.censored, ("above", "below")),
         a.cluster_columns,
         [*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
         a.issued,

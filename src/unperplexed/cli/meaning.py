@@ -33,19 +33,24 @@ def settle(a: argparse.Namespace) -> None:
     if hasattr(a, "cells"):
         _read_cells(a)
     if hasattr(a, "tag"):
-        a.tag = dict(pair("--tag", text, ("name", "model", "period")) for text in a.tag)
+        a.tag = pairs("--tag", a.tag, ("name", "model", "period"))
     if hasattr(a, "capacity"):
         _read_capacity(a)
     if hasattr(a, "costs"):
-        a.costs = {key: _number_or_column(value) for key, value in (pair("--costs", text, COSTS) for text in a.costs)}
+        a.costs = {key: _number_or_column(value) for key, value in pairs("--costs", a.costs, COSTS).items()}
 
 
-def pair(flag: str, text: str, known: Sequence[str]) -> tuple[str, str]:
-    """Read KEY=VALUE."""
-    key, sign, value = text.partition("=")
-    if not sign or key not in known:
-        raise InputError(f"{flag} {text}: expected KEY=VALUE; the keys are {', '.join(known)}.")
-    return key, value
+def pairs(flag: str, texts: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Read each KEY=VALUE, with a key of its own."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign or key not in known:
+            raise InputError(f"{flag} {text}: expected KEY=VALUE; the keys are {', '.join(known)}.")
+        if key in found:
+            raise InputError(f"{flag} {key}: is given twice; leave one out.")
+        found[key] = value
+    return found
 
 
 def as_number(flag: str, text: str) -> float:
@@ -126,10 +131,7 @@ def _read_floor(a: argparse.Namespace) -> None:
 def _read_style(a: argparse.Namespace) -> None:
     """Read KEY=VALUE, and from the reading what the outcome is called."""
     keys = [key for key in _STYLE if key != "axes" or a.command == "assess"]
-    given = [pair("--style", each, keys) for each in a.style]
-    if twice := [key for at, (key, _) in enumerate(given) if key in dict(given[:at])]:
-        raise InputError(f"--style {twice[0]}: is given twice; leave one out.")
-    found = {key.replace("-", "_"): _STYLE[key](text) for key, text in given}
+    found = {key.replace("-", "_"): _STYLE[key](text) for key, text in pairs("--style", a.style, keys).items()}
     from ..report.chart import Style
 
     try:

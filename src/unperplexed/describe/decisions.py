@@ -16,7 +16,7 @@ from ..assessment.decisions import Decision, conclusion
 from ..assessment.plan import Plan
 from ..report.chart import Chart, Line, Reference, Role, percent_axis, value_axis
 from ..report.charts import Row, forest
-from ..report.document import Action, Code, Column, Document, Prose, Section, Table
+from ..report.document import Action, Block, Code, Column, Document, Prose, Section, Table
 from ..report.numbers import count, number, same_decimals, share
 from ..report.result import Naming, document, drawn_as
 from ..report.tables import curve_estimates, estimates, how
@@ -161,7 +161,8 @@ def decision_curve_document(c: DecisionCurve, naming: Naming, *, brief: bool) ->
     first, *others = (useful_words(each, rule, c.thresholds) for each, rule in c.models.items())
     notes = notes_by_name(c.notes, named=len(c.notes) > 1)
     settings = f"{confidence_interval(c.confidence)} at each threshold by itself (pointwise)"
-    blocks = [*_at_capacity(c), benefits_table(c, every=False), Prose(_MEANING + _AVOIDED * (len(c.models) == 1))]
+    meaning = Prose(_MEANING + _AVOIDED * (len(c.models) == 1))
+    blocks: list[Block] = [*_at_capacity(c), benefits_table(c, every=False), meaning]
     return Document(
         title=naming.titled("decision curve"),
         facts=naming.facts(facts_of(c)),
