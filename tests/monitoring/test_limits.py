@@ -83,3 +83,9 @@ def test_the_accuracy_of_several_classes_is_that_of_the_most_probable_one():
     assert found.value == pytest.approx(2 / 3)
     with pytest.raises(InputError, match="for more than two classes"):
         monitor({"d": Tally.of([0, 1, 1], p)}, require=["log_loss < 1"])
+
+
+def test_more_periods_than_can_be_searched_are_refused():
+    n = 5_001
+    with pytest.raises(InputError, match="5,001 periods, more than 5,000. Name longer ones"):
+        monitor(np.arange(n) % 2, np.full(n, 0.5), time=np.arange(n))

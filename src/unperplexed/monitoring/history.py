@@ -71,8 +71,8 @@ class Period(ByValue):
         return bool(self.events()[0].log_chance_of_same() < math.log(_CHANCE))
 
 
-MOST_PERIODS = 100_000
-"""More periods of groups than this are refused."""
+MOST_PERIODS, _MOST_IN_TURN = 100_000, 5_000
+"""More periods of groups, and more successive periods, are refused: any may be the one in which an error began."""
 
 
 class History(ByValue):
@@ -118,10 +118,16 @@ class History(ByValue):
         Raises
         ------
         InputError
-            For weighted rows, for tallies of other classes, and for tallies among predictions without outcomes.
+            For weighted rows, for tallies of other classes, for tallies among predictions without outcomes, and for
+            more than 5,000 periods.
         """
         keys = in_time(list(tallies)) if isinstance(tallies, Tallies) else list(tallies)
         periods = by_period({key: tallies[key] for key in keys if tallies[key].n_rows})
+        if len(periods) > _MOST_IN_TURN:
+            raise InputError(
+                f"time (--time): {len(periods):,} periods, more than {_MOST_IN_TURN:,}. Name longer ones, such as the date"
+                " of a time of day (--time COLUMN:date)."
+            )
         found, of_rows = cls(), isinstance(tallies, Tallies)  # rows that were read once are not counted twice
         for name, groups in periods.items():
             found = found._after(name, groups, () if of_rows else found.periods)
