@@ -449,10 +449,11 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         return 0, 1  # so the others are no class, which is said with their rows
     if len(numbers) == len(present) > 2 and all(v % 1 for v in numbers):
         raise _swapped(numbers, settings)
+    ways = [f"--prob {quote(str(label))}=COLUMN" for label in sorted(present, key=str)]
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        "Name the one that is predicted with pos_label (--prob LABEL=COLUMN), or both with labels=[negative, positive]"
-        " (--labels NEGATIVE POSITIVE, also beside --forecaster)."
+        f"Name the one that is predicted with pos_label ({' or '.join(ways) if len(ways) == 2 else '--prob LABEL=COLUMN'}"
+        "), or both with labels=[negative, positive] (--labels NEGATIVE POSITIVE, also beside --forecaster)."
     )
 
 

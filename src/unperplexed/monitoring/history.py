@@ -125,8 +125,8 @@ class History(ByValue):
         periods = by_period({key: tallies[key] for key in keys if tallies[key].n_rows})
         if len(periods) > _MOST_IN_TURN:
             raise InputError(
-                f"time (--time): {len(periods):,} periods, more than {_MOST_IN_TURN:,}. Name longer ones, such as the date"
-                " of a time of day (--time COLUMN:date)."
+                f"time (--time): {len(periods):,} periods, more than {_MOST_IN_TURN:,}. Name longer ones, such as the"
+                " date of a time of day (--time COLUMN:date)."
             )
         found, of_rows = cls(), isinstance(tallies, Tallies)  # rows that were read once are not counted twice
         for name, groups in periods.items():
