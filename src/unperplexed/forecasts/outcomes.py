@@ -450,10 +450,11 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     if len(numbers) == len(present) > 2 and all(v % 1 for v in numbers):
         raise _swapped(numbers, settings)
     ways = [f"--prob {quote(str(label))}=COLUMN" for label in sorted(present, key=str)]
+    named = " or ".join(ways) if len(ways) == 2 else "--prob LABEL=COLUMN"
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        f"Name the one that is predicted with pos_label ({' or '.join(ways) if len(ways) == 2 else '--prob LABEL=COLUMN'}"
-        "), or both with labels=[negative, positive] (--labels NEGATIVE POSITIVE, also beside --forecaster)."
+        f"Name the one that is predicted with pos_label ({named}), or both with labels=[negative, positive] (--labels"
+        " NEGATIVE POSITIVE, also beside --forecaster)."
     )
 
 
