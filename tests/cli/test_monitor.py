@@ -420,7 +420,8 @@ def test_a_change_is_said_of_few_constant_errors(rng):
 def counted(folder, day, *more, name="", period="", truth=("--truth", "y")):
     """Count the rows of a day into a tally, with its period and model as tags."""
     path = folder / f"{name or day}.tally"
-    tags = ("--tag", f"period=2026-10-{period or day:02}", "model=v7")
+    model = () if any(word.startswith("model=") for word in more) else ("model=v7",)
+    tags = ("--tag", f"period=2026-10-{period or day:02}", *model)
     assert main(["tally", str(folder / f"{day}.csv"), *truth, "--prob", "p", *tags, "-o", str(path), "-q", *more]) == 0
     return str(path)
 
@@ -507,3 +508,16 @@ def test_columns_that_may_be_outcomes_are_not_taken_for_none(tmp_path, capsys):
     (tmp_path / "two.csv").write_text("y,outcome,p\n1,0,.5\n")
     assert main(["tally", str(tmp_path / "two.csv"), "--prob", "p", "-o", str(tmp_path / "x.tally")]) == 2
     assert "could be 'y', 'outcome'" in capsys.readouterr().err
+
+
+def test_dropped_rows_are_said(tmp_path, capsys):
+    """By what shows none of the rows, too: a gate, and periods."""
+    rng = np.random.default_rng(0)
+    p = rng.random(200).round(3)
+    y = np.where(np.arange(200) % 4 == 0, "", (rng.random(200) < p).astype(int).astype(str))
+    path = tmp_path / "f.csv"
+    pl.DataFrame({"day": np.arange(200) // 20, "p": p, "y": y}).write_csv(path)
+    words = str(path), "--truth", "y", "--prob", "p", "--invalid", "drop"
+    for command in (("monitor", *words, "--time", "day"), ("check", *words, "--require", "auc > 0.5")):
+        assert main([*command]) == 0
+        assert "50 rows dropped: no label" in capsys.readouterr().err

@@ -81,6 +81,7 @@ def _of_classes(
     asked = Asked.of(a, rows)
     a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
     assessed = with_asked(a, asked, assessment_of)
+    rows.say_dropped([assessed])
     return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
-from ..forecasts.forecasts import Forecasts
+from ..forecasts.forecasts import Forecasts, Notes
 from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
@@ -242,6 +243,13 @@ class Input(Frozen):
             return self.merged(without=without)
         counted = self._counted(others, as_tally, {"parts": parts, "diagnosed": diagnosed}, change)
         return self.merged(counted, without) if self.tallies else counted
+
+    def say_dropped(self, tallies: Iterable[Any]) -> None:
+        """Say which rows are not in results that tell of no rows."""
+        from ..describe.tally import notes_lines
+
+        for line in notes_lines(reduce(operator.add, (each.notes for each in tallies), Notes())):
+            self.say(line)
 
     def groups(self, counting: Mapping[str, Any], change: Change | None = None) -> Tallies:
         """Count each group of rows by itself."""

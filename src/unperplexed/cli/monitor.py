@@ -166,13 +166,12 @@ def _of_rows(a: argparse.Namespace, rows: Input) -> History:
         raise InputError(_NO_TIME)
     timed = _timed(a)
     timely = replace(rows, selection=replace(rows.selection, keys=[timed, *a.by]))
-    if a.drift:
-        counting = {"parts": ["classes"], "diagnosed": 0, "most_groups": MOST_PERIODS}
-        return History.of(timely.groups(counting)).without_outcomes()
+    parts = ["classes", *(["shards"] if a.cluster_columns and not a.drift else [])]
     try:
-        parts = ["classes", *(["shards"] if a.cluster_columns else [])]
-        return History.of(timely.groups({"parts": parts, "most_groups": MOST_PERIODS}))
+        tallies = timely.groups({"parts": parts, "diagnosed": 0, "most_groups": MOST_PERIODS})
     except InputError as error:
         if not error.missing_outcomes:
             raise error.reworded(str(error).replace(f"{timed}: column", f"--time {a.time}: column")) from None
         raise error.reworded(f"{error} Predictions without outcomes are tested by --drift.") from None
+    rows.say_dropped(tallies.values())
+    return History.of(tallies).without_outcomes() if a.drift else History.of(tallies)

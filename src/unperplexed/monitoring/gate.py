@@ -189,7 +189,7 @@ class Check(JsonResult):
             said.append(
                 f"A metric fails if its whole {self._level} lies beyond the limit: one exactly at its limit fails in"
                 f" about {risk} of samples, if it is looked at once. A metric that passes need not be within its limit."
-                " confidence=None (--confidence none) compares the metric itself."
+                " Without confidence (--confidence none) the metric itself is compared."
             )
         if self._by_evidence:
             said.append(
@@ -199,11 +199,13 @@ class Check(JsonResult):
             )
         if any(each.judged == "value" for each in self.outcomes):
             said.append(
-                "Counts, costs of groups, ends of intervals, and metrics with confidence=None (--confidence none), are"
+                "Counts, costs of groups, ends of intervals, and metrics without confidence (--confidence none) are"
                 " compared with their limits as they are."
             )
         if any(each.judged == "verdict" for each in self.outcomes):
             said.append("The verdict is that of the diagnosis: calibrated forecasts get one in about 5% of samples.")
+        if any(each.requirement.startswith("brier_score") for each in self.outcomes):
+            said.append("The Brier score is the sum over the classes: for two, half of it is half_brier_score.")
         if self.min_effect:
             said.append(
                 f"Errors that are not shown to cost {self.min_effect:g} nats a row are small, and do not count."
