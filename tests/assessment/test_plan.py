@@ -98,3 +98,11 @@ def test_command_line(capsys):
     assert '"rows": 3469' in capsys.readouterr().out
     assert main(["plan", "--rate", "0.1", "--design-effect", "0.5"]) == 2
     assert capsys.readouterr().err.endswith("design_effect to be 1 or more; got None and 0.5.\n")
+
+
+def test_a_plan_of_few_events_is_warned_of():
+    """At a rate of 0.1 and a bias of 20 points 24 rows do by the formula, but have a power of 61% (binomial)."""
+    found = plan(rate=0.1, bias=0.2)
+    assert found.rows < 100
+    assert "take at least 100 rows" in " ".join(str(found).split())
+    assert "take at least" not in str(plan(rate=0.1, bias=0.02))

@@ -267,10 +267,16 @@ _STANDARDIZED = ("standardized", "standardized_low", "standardized_high")
 drawn_as(DecisionCurve, benefits_chart)
 
 
+_FEWEST_OF_EACH = 10
+"""Rows of either outcome, below which a test by the normal distribution has less power than planned."""
+
+
 @document.register(Plan)
 def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
     """Describe how many rows a study needs."""
     known = "all predictions alike" if p.auc is None else f"AUC {p.auc:.4g}"
+    least = math.ceil(_FEWEST_OF_EACH * p.design_effect / min(p.rate, 1 - p.rate))
+    few = f"fewer than {_FEWEST_OF_EACH} of an outcome, for which the formula is inexact: take at least {least:,} rows"
     questions, rows = Column("question", [*p.needs], words=True), Column("rows", [count(n) for n in p.needs.values()])
     return Document(
         title="Plan",
@@ -279,4 +285,5 @@ def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
         " Intervals are 95% CI; errors are tested at the level of 5%.",
         calm=True,
         summary=[Table.of("", questions, rows, brief=len(p.needs))],
+        warnings=[few] if p.rows < least else (),
     )

@@ -228,12 +228,13 @@ class Values:
 
     def __init__(self, name: str, scale: str, binary: bool, drops: bool) -> None:
         self._name, self._scale, self._binary, self._drops = name, scale, binary, drops
-        self._n, self._wrong, self._lowest, self._highest = 0, 0, np.inf, -np.inf
+        self._n, self._wrong, self._texts, self._lowest, self._highest = 0, 0, 0, np.inf, -np.inf
 
     def add(self, x: AnyFloats, text: Bools) -> None:
         """Add rows, (n, columns), and whether each holds text."""
         least, most = _RANGES[self._scale]
         self._n += len(x)
+        self._texts += int(np.count_nonzero(text))
         self._wrong += int(np.count_nonzero(((x < least) | (x > most)).any(axis=1) | text))
         self._lowest = float(np.fmin.reduce(x, axis=None, initial=self._lowest))
         self._highest = float(np.fmax.reduce(x, axis=None, initial=self._highest))
@@ -246,9 +247,9 @@ class Values:
     def check(self, say: Callable[[str], None]) -> None:
         """Refuse to drop most rows, as a wrong scale does; say of percentages that they look like fractions."""
         if self._drops and 2 * self._wrong > self._n:
-            known = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
-            seen = self._lowest <= self._highest
-            hint = known if seen else "None is a number; without this option an error shows the first."
+            hint = scale_hint(self._lowest, self._highest, self._binary)[0] or "Name another column, or repair them."
+            if 2 * self._texts > self._wrong:
+                hint = "Most of these hold no number; without this option an error shows the first."
             raise InputError(f"{self._name}: {DROP.flag} would take {self._wrong:,} of {self._n:,} rows. {hint}")
         if self.fractions and self._n >= _ENOUGH:
             say(f"{self._name}: none of {self._n:,} percentages is above 1; fractions take no {_PERCENT.flag}")
