@@ -673,6 +673,9 @@ def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
     assert "look like percentages: scale" in found
     assert run("compare", units, "--truth", "y", "--forecaster", "a=PoP (%)", "b=ours", *drop[:2]) == 2
     assert "--invalid drop would take" in capsys.readouterr().err
+    unknown = pl.read_csv(units).with_columns(y=pl.when(pl.int_range(200) < 50).then("y"))
+    unknown.write_csv(tmp_path / "unknown.csv")  # most outcomes are missing, which is no fault of the scale
+    assert run("assess", tmp_path / "unknown.csv", "--truth", "y", "--prob", "ours", *drop) == 0
 
 
 def test_texts_among_probabilities_are_no_rounding(tmp_path, capsys):
@@ -680,8 +683,5 @@ def test_texts_among_probabilities_are_no_rounding(tmp_path, capsys):
     path = tmp_path / "f.csv"
     path.write_text("y;p\n" + "".join(f"{k % 2};{k % 9}{',5' * (k % 4 > 0)}\n" for k in range(100)))
     words = ["assess", str(path), "--truth", "y", "--prob", "p", "--separator", ";", "--scale", "percent"]
-    assert main([*words, "--invalid", "drop"]) == 2
+    assert run(*[*words, "--invalid", "drop"]) == 2
     assert "would take 75 of 100 rows. Most of these hold no number" in capsys.readouterr().err
-    unknown = pl.read_csv(units).with_columns(y=pl.when(pl.int_range(200) < 50).then("y"))
-    unknown.write_csv(tmp_path / "unknown.csv")  # most outcomes are missing, which is no fault of the scale
-    assert run("assess", tmp_path / "unknown.csv", "--truth", "y", "--prob", "ours", *drop) == 0
