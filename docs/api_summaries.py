@@ -6,8 +6,6 @@ import importlib
 import inspect
 import re
 
-from sphinx.ext.autodoc.mock import mock
-
 PLACE = "<!-- summary -->\n"
 _DIRECTIVE = re.compile(r"^\.\. (?:currentmodule:: (?P<module>[\w.]+)|auto\w+:: (?P<name>[\w.]+))", re.MULTILINE)
 
@@ -28,6 +26,8 @@ def skip(app, what, name, obj, skipped, options):
 
 def add(app, name, source):
     """Put the table into a page that Sphinx reads; of what is not installed, docstrings are read without it."""
+    from sphinx.ext.autodoc.mock import mock
+
     with mock(app.config.autodoc_mock_imports):
         source[0] = with_summary(source[0])
 

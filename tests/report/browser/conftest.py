@@ -1,11 +1,12 @@
 """A browser for the tests: Debian's Chromium, driven by selenium."""
 
 import pytest
-from selenium import webdriver
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
     for option in (
