@@ -609,7 +609,7 @@ def test_clusters_of_a_tally_are_counted_in_shards_and_that_is_said():
     of_rows, of_tally = assess(y, p, clusters=day), assess(Tally.of(y, p, clusters=day, parts=["shards"]))
     assert ", 300 clusters, effective number" in " ".join(str(of_rows).split())
     said = re.search(
-        r", at least (\d+) clusters \(counted in 1,000 shards; clusters may share one\), effective number",
+        r", at least (\d+) clusters \(a tally tells at most 1,000 clusters apart\), effective number",
         " ".join(str(of_tally).split()),
     )
     assert int(said[1]) == pytest.approx(1000 * (1 - 0.999**300), abs=20)  # hashes of 300 names into a thousand

@@ -215,4 +215,4 @@ def test_no_map_of_confidences_that_rank_nothing_beats_the_base_rate():
     assert found.mean + half < 2e-4
     page = " ".join(text_of("language-model-confidence").split())
     low, high = entry.auc_interval
-    assert f"(AUC {entry.auc:.3f}, 95% CI {low:.3f} to {high:.3f})" in page
+    assert f"AUC ({entry.auc:.3f}, 95% CI {low:.3f} to {high:.3f})" in page

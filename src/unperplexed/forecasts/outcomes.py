@@ -449,12 +449,15 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
         return 0, 1  # so the others are no class, which is said with their rows
     if len(numbers) == len(present) > 2 and all(v % 1 for v in numbers):
         raise _swapped(numbers, settings)
-    ways = [f"--prob {quote(str(label))}=COLUMN" for label in sorted(present, key=str)]
-    named = " or ".join(ways) if len(ways) == 2 else "--prob LABEL=COLUMN"
+    words = [quote(str(label)) for label in sorted(present, key=str)]
+    named, both = "--prob LABEL=COLUMN", "--labels NEGATIVE POSITIVE"
+    if len(words) == 2:
+        named = " or ".join(f"--prob {word}=COLUMN" for word in words)
+        both = " or ".join(f"--labels {' '.join(order)}" for order in (words, words[::-1]))
     raise InputError(
         f"{settings.name}: the positive class does not follow from the labels {listed(present)}. {_marks(present)}"
-        f"Name the one that is predicted with pos_label ({named}), or both with labels=[negative, positive] (--labels"
-        " NEGATIVE POSITIVE, also beside --forecaster)."
+        f"Name the one that is predicted with pos_label ({named}), or both with labels=[negative, positive] ({both},"
+        " also beside --forecaster)."
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
+from helpers import averages_text
 from unperplexed import InputError, Tally, assess, diagnose
 from unperplexed.assessment.remedy import mendable
 from unperplexed.calibration.diagnosis.kind import OfTwo
@@ -380,7 +381,7 @@ class TestConclusions:
         }
         assert len(verdicts) == 1
         assert "ertain and wrong" in verdicts.pop()
-        assert "assigned to" in str(assess(y, p, floor=0, resamples=0))
+        assert "assigned to" in averages_text(assess(y, p, floor=0, resamples=0))
 
     def test_a_label_with_brackets_is_told_whole(self, rng):
         y, p = planted(rng, 2000, bias=0.5)
