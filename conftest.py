@@ -22,6 +22,7 @@ else:
     from printed import differs
 
     os.environ.setdefault("MPLBACKEND", "Agg")  # the examples draw, and no window is to open
+    os.environ.pop("COLUMNS", None)  # outputs on the pages are as wide as where there is no terminal
     os.environ.setdefault("KERAS_BACKEND", "torch")
     ROOT = Path(__file__).parent
     NETWORKS = {
