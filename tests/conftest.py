@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import sys
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -88,6 +89,14 @@ def pytest_runtestloop():
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure():
     gc.unfreeze()  # what the kernel has made is gone before it looks
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Close what pyplot has opened: it warns of the twenty-first, whichever test opens it."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import subprocess
 
@@ -243,7 +244,9 @@ def test_a_command_is_one_line_that_a_shell_reads_as_it_was_meant(name):
     assert command.isprintable()
     lines = [*command_lines(command, 50)]
     for shown in (command, "\n".join(lines)):
-        printed = subprocess.run(["bash", "-c", f"printf '%s\\0' {shown}"], capture_output=True, check=True).stdout
+        call = ["bash", "-c", f"printf '%s\\0' {shown}"]  # in a locale that has these letters
+        environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+        printed = subprocess.run(call, capture_output=True, check=True, env=environment).stdout
         assert printed.decode().split("\0")[:-1] == words
 
 
