@@ -192,14 +192,8 @@ class Mutant(NamedTuple):
         return self.module, str(self.line), self.change
 
 
-def mutants(module: str) -> Iterator[Mutant]:
-    """Yield each mutant of a module; annotations and texts stay."""
-    source = (SOURCE / module).read_text()
-    for at in range(len(list(_places(ast.parse(source))))):
-        yield from _mutant(module, source, at)
-
-
 def _mutant(module: str, source: str, at: int) -> Iterator[Mutant]:
+    """Yield the mutant at one of a module's places, if it is another text; annotations and texts stay."""
     tree = ast.parse(source)
     node = list(_places(tree))[at]
     before = ast.unparse(node)
