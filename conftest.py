@@ -41,7 +41,9 @@ else:
     )
     """A command that is a call, the same without a shell and in this process, and what is shown of its text."""
 
-    MARKS = re.compile(r"^(```+).*?^\1$|^% needs: (?P<packages>[^\n]+)$|^(?P<level>#+) |^:::", re.DOTALL | re.MULTILINE)
+    MARKS = re.compile(
+        r"^(```+|:::(?={csv)).*?^\1$|^% needs: (?P<packages>[^\n]+)$|^(?P<level>#+) |^:::", re.DOTALL | re.MULTILINE
+    )
 
     def needs(text: str) -> list[tuple[int, int, list[str]]]:
         """Find what needs packages beside this one: where it begins, where it ends, and their names.

@@ -147,5 +147,8 @@ def test_pages_that_are_not_run_are_named(monkeypatch):
     assert "import mlflow" in text[begin:end]
     assert "import mlflow" not in text[:begin] + text[end:]
     assert "import wandb" not in text[begin:end]
+    text = "# A\n% needs: mlflow\n:::{csv-table}\n:file: a.csv\n:::\n>>> import mlflow\n"
+    [(_, end, _)] = found["lacking"](text + "# B\n")
+    assert text[:end].endswith("import mlflow\n")
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1")
     assert runpy.run_path(str(DOCS.parent / "conftest.py"))["pytest_report_header"]() == []
