@@ -284,20 +284,10 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
     excess = [rows.means.uncertain(each) for each in events - predicted]
     adjusted = holm(np.array([each.p_value() for each in excess])).tolist()
     level = 1 - alpha_of(confidence) / len(labels)
-    return tuple(
-        Threshold(
-            label,
-            f"{label}{' or above' * (k < len(labels))}",
-            rows.means.mean(p),
-            rows.means.mean(event),
-            apart.mean,
-            apart.interval(level),
-            p_value,
-        )
-        for k, (label, p, event, apart, p_value) in enumerate(
-            zip(labels, predicted, events, excess, adjusted, strict=True), 1
-        )
-    )
+    names = [*(f"{label} or above" for label in labels[:-1]), str(labels[-1])]
+    means = (map(rows.means.mean, each) for each in (predicted, events))
+    intervals = [each.interval(level) for each in excess]
+    return tuple(map(Threshold, labels, names, *means, [each.mean for each in excess], intervals, adjusted))
 
 
 _SCORED = 20_000

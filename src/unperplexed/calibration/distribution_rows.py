@@ -138,13 +138,8 @@ class DistributionRows(Frozen, eq=False):
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
         groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
-        beside: dict[str, Any] = {
-            "groups": groups,
-            "windows": windows,
-            "rows": self.rows.subset(some),
-            "kept": self.kept[some],
-        }
-        return replace(self, y=self.y[some], forecast=self.forecast.subset(some), **beside)
+        kept = replace(self, groups=groups, windows=windows, kept=self.kept[some])
+        return replace(kept, y=self.y[some], forecast=self.forecast.subset(some), rows=self.rows.subset(some))
 
     def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
         """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""

@@ -35,21 +35,14 @@ if TYPE_CHECKING:
 _SOME = 0.05
 """Share of the fit's forecasts among others that is no chance."""
 
-_OF_CLASSES = (
-    *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "show", "resamples", "seed", "lag", "anytime", "forecast", "among"),
-)
-"""Options of forecasts of classes."""
-
-_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine", "among"), "tally": ("engine",)}
-_KNOWN["where"] = "among", "seed"
-"""Those of them that a command has a use for."""
+_PROBABILITIES = ("prob", "ordered", "forecast")
+"""Options that name probabilities of classes."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
 """Options of tallies of classes."""
 
 _OF_ORDERED = ("ordered", "labels")
-"""Those of them that say how categories of a hub are read."""
+"""Options of classes that say how categories of a hub are read."""
 
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
@@ -222,7 +215,7 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, or what an engine counts, which know no groups, references or rows."""
-    others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
+    others = () if predicts_numbers(a) else ("metric", *_PROBABILITIES, *a.of_classes)
     said = " is not for tallies of predictive distributions, nor for what --engine counts"
     refuse_given(a, ("by", "sort", "reference", "clusters", *others), f"{said}. Leave it out, or assess the rows.")
     from ..assessment.distributions import assess_distribution_tally
@@ -284,8 +277,8 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    known = _KNOWN.get(a.command, ()) + (_OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ())
-    if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
+    known = _OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ()
+    if option := first_given(a, [name for name in (*_PROBABILITIES, *a.of_classes) if name not in known]):
         instead = (
             "The report (--report PAGE.html) has all sections." if option == "--show" else "Leave one of them out."
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +73,7 @@ def hub_lines(of: OpenFiles) -> Lines:
         return lines
     labels = _categories(table.frame[PLACE], of.parts[0].name, of.reading) if selection.ordered else ()
     table = replace(table, numbers={**table.numbers, PLACE: numbers_of(table.frame[PLACE], labels)})
-    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
+    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": lambda _, values, y: Ordered(values, labels)}
     return replace(lines, table=table, labels=labels, make=makers.get(chosen, lines.make))
 
 
@@ -139,10 +138,6 @@ def _why(output_type: str, assessed: str) -> str:
     usual = f"--where \"{_TYPE} = '{output_type}'\" assesses these"
     usual = usual if assessed in _ASSESSED else "without --ordered these may be assessed"
     return _OTHERS.get(output_type, usual if output_type in _ASSESSED else "it is not known")
-
-
-def _classes(labels: Sequence[str], _: Floats, values: AnyFloats, y: Floats) -> Predictive:
-    return Ordered(values, labels)
 
 
 def _cells(thresholds: Floats, values: AnyFloats, y: Floats) -> Predictive:

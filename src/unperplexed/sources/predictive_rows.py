@@ -48,14 +48,6 @@ class Rows(Table, eq=False):
         return replace(self[kept], notes=[*self.notes, f"{said}."])
 
 
-def _samples(values: AnyFloats, _: Floats) -> Predictive:
-    return Samples(values)
-
-
-def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
-    return Quantiles(levels, values)
-
-
 class Lines(Frozen, eq=False):
     """A long table: each line is a level or a member of a forecast."""
 
@@ -65,7 +57,7 @@ class Lines(Frozen, eq=False):
     """Columns that tell forecasts apart."""
     kind: str
     """What lines hold: quantiles, samples, or an output type of a hub."""
-    make: MakeOfLevels = _quantiles
+    make: MakeOfLevels = lambda levels, values, _: Quantiles(levels, values)
     labels: Sequence[str] = ()
     """Categories of ordered classes, the lowest first."""
     others: Mapping[str, int] = field(default_factory=dict)
@@ -176,7 +168,7 @@ def _by_forecast(of: Lines) -> Rows:
     value, place = table.numbers[of.form.value], table.numbers.get(of.form.place)
     if place is None:
         matrix, again = lines.by_member(table.frame[of.form.place], value)
-        made: Make = _samples
+        made: Make = lambda values, _: Samples(values)  # noqa: E731
     else:
         levels, matrix, again = lines.by_level(place, value)
         made = partial(of.make, levels)

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
 from ..._lib.dataclasses import Frozen, replace
@@ -26,6 +25,7 @@ from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
 from ...kernels.compiled import kernel as _kernel
 from ...statistics.means import checked_weights, mean_of_rows
+from ...statistics.normal_scores import probability_between
 from ..rules import ranked_distances
 from .closed_forms import closed_crps, integrated_crps, summed_crps
 
@@ -188,10 +188,8 @@ def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if isinstance(forecast, Ordered):
         with np.errstate(divide="ignore"):
             return 0.0 - np.log(forecast.of_class(y))
-    low, high = forecast.scores_at(y)
-    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(ndtr(high) - ndtr(low)))
+        return np.asarray(-np.log(probability_between(*forecast.scores_at(y))))
 
 
 def log1p_crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
