@@ -156,7 +156,7 @@ SAMPLE = {
     **{"pair": ["y=mean"], "labels": ["0", "1"], "ignore_label": ["1"], "floor": ["0.1"], "measured": ["kernel"]},
     **{"engine": ["dask"], "jobs": ["2"], "show": ["scores"], "resamples": ["10"]},
     **{"seed": ["1"], "lag": ["1"], "apply": ["a=m.json"], "by": ["made"], "method": ["bias"], "report": ["r.html"]},
-    **{"earlier": ["g.csv"], "require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
+    **{"require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
     **{"view": ["top-label"], "anytime": [], "drift": [], "among": ["made"], "prevalence": ["0.1"]},
 }
 """A value, other than the default, of each option that predictive distributions have no use for."""

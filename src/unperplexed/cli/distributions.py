@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -64,10 +64,14 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
     """Compare the forecasters whose predictive distributions the options name."""
+    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
+    return compared_forecasters(a, _forecasters_of(a))
+
+
+def compared_forecasters(a: argparse.Namespace, read: Mapping[str, ReadDistributions]) -> DistributionComparison:
+    """Compare forecasters whose predictive distributions were read."""
     from ..comparison.distributions import compared_distributions
 
-    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
-    read = _forecasters_of(a)
     one = next(iter(read.values()))
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
     notes = dict.fromkeys(note for each in read.values() for note in each.notes)
@@ -97,14 +101,28 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
 
     if not (a.hub or a.forecaster):
         PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
-        named = {name: argparse.Namespace(**{**vars(a), "files": each}) for name, each in named_files(a.files).items()}
-        return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
+        return paired_files(a, named_files(a.files), a.common)
     read = distributions_of(a)
     column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
     made = [name for name in _reference(a)[1] if ":" in name]
     beside = {column, *a.cluster_columns, *made}
     others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
     return paired_distributions(read.by(column), a.on or others, a.common)
+
+
+def of_files(a: argparse.Namespace, files: Sequence[str]) -> argparse.Namespace:
+    """Return the same options for other files."""
+    return argparse.Namespace(**{**vars(a), "files": files})
+
+
+def paired_files(
+    a: argparse.Namespace, files: Mapping[str, Sequence[str]], common: bool
+) -> dict[str, ReadDistributions]:
+    """Read the files of each forecaster, and choose the forecasts that all have."""
+    from ..comparison.files import paired_distributions
+
+    read = {name: distributions_of(of_files(a, each)) for name, each in files.items()}
+    return paired_distributions(read, a.on, common)
 
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:

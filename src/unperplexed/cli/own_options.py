@@ -31,7 +31,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--earlier", metavar="FILE", text=f"{text} have not become worse){CLASSES}")
+    add("--earlier", metavar="FILE", text=f"{text} have not become worse; of distributions their first score)")
     options.add_among(command, CLASSES)
     options.add_clusters(command)
     options.add_floor(command)

@@ -20,7 +20,7 @@ from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
-from ..forecasts.distributions.distribution import Distribution, mended
+from ..forecasts.distributions.distribution import Distribution, Mended
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import Partition, Quantiles
 from ..forecasts.distributions.pit import PIT
@@ -162,7 +162,7 @@ class DistributionMap(Weighed, Frozen):
         refuse_rows(~forecast.complete, "forecast", "something missing", "Leave them out with subset(complete).")
         curve = self._curve(forecast)
         if isinstance(forecast, Distribution):
-            return mended(forecast, curve), 0.0
+            return Distribution(Mended(forecast, curve)), 0.0
         if isinstance(forecast, PIT):
             low, high = (ndtr(curve.scores(normal_scores(p, 1 - p))) for p in (forecast.low, forecast.high))
             return PIT(low, high), 0.0

@@ -29,6 +29,8 @@ class Family(NamedTuple):
 class Parametric:
     """Distributions of a family, one a row."""
 
+    has_atom = False
+
     def __init__(self, family: Family, parameters: tuple[Floats, ...]) -> None:
         """Take the parameters of the functions, each of shape (n,)."""
         self._family, self.parameters, self.discrete = family, parameters, family.discrete
@@ -211,6 +213,8 @@ FAMILIES: Mapping[str, Family] = {
 
 class WithAtom:
     """Distributions that are 0 with some probability, and those of a law else."""
+
+    has_atom = True
 
     def __init__(self, law: Any, zero: Floats) -> None:
         """Take the law and the probability of the atom, in [0, 1)."""
