@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
 from ..pairing.distribution_skill import REFERENCES, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
     from ..comparison.distributions import DistributionComparison
     from ..forecasts.distributions.predictive import Predictive
+    from ..recalibration.distribution_pools import DistributionPool
     from ..recalibration.recalibrator import Recalibrator
     from ..tally.distributions import DistributionTally
 
@@ -189,6 +191,52 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Se
     share = max(beyond)
     outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
     return f"{a.output}: {recalibrated_of(changed, lines)}{outside * bool(share)}"
+
+
+_POOL = "the pool"
+"""Name of a pool beside its forecasters."""
+
+
+def pooled_forecasters(
+    a: argparse.Namespace, settings: Mapping[str, Any]
+) -> tuple[DistributionPool, DistributionComparison]:
+    """Pool the forecasters whose predictive distributions the options name, and compare the pool with each."""
+    from ..comparison.distributions import compared_distributions
+    from ..forecasts.distributions.partitions import Quantiles
+    from ..recalibration.pools import pool
+
+    read = _forecasters_of(a)
+    one, forecasts = next(iter(read.values())), {name: each.forecast for name, each in read.items()}
+    if _POOL in read:
+        raise InputError(f"{_POOL}: two forecasters of that name; give another with NAME=FILE.")
+    reading = reading_of(a, one)
+    fits = isinstance(one.forecast, Quantiles) and settings.get("method") != "median"
+    options = {**settings, "folds": a.folds, "seed": a.seed, **reading}
+    found: DistributionPool = pool(one.y if fits else None, forecasts, **options)
+    beside = compared_distributions(one.y, forecasts | {_POOL: found.forecast}, DistributionSettings(reading))
+    return found, beside
+
+
+def write_pooled(a: argparse.Namespace, files: Mapping[str, str]) -> str:
+    """Write the file of the first forecaster with pooled distributions in place of its own; say what was written."""
+    from ..recalibration.distribution_pools import DistributionPool
+    from ..sources.mended_files import write_mended
+    from ..sources.predictive import read_forecasts
+
+    if not a.in_order or a.hub:
+        raise InputError("--apply takes a file of each forecaster, with the same rows in the same order: --in-order.")
+    made, rows, selection = DistributionPool.load(a.apply), Input.of(a), selection_of(a)
+    (first, path), *more = files.items()
+    others = {name: read_forecasts([each], selection, rows.reading, rows.say) for name, each in more}
+
+    def mend(forecast: Predictive) -> Predictive:
+        pooled = made.transform({first: forecast, **others})
+        if pooled.form != forecast.form:
+            raise InputError(f"--apply: {pooled.form} have no room in a file of {forecast.form}. Pool them in Python.")
+        return pooled
+
+    lines, _ = write_mended(path, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
+    return f"{a.output}: {number_of(lines, 'row')} pooled"
 
 
 def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:

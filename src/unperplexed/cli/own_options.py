@@ -178,12 +178,13 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
     options.add_pairing(command, compares=False)
+    options.add_predictive(command, pooled=True)
     add = About("forecast", command)
     # The names are those of pool(), and so are the defaults; a test compares them.
     text = (
         "mean of the probabilities: linear (default), logarithmic, or mean, of an order; what is not named is fitted:"
         " linear:equal, linear:a=0.3,b=0.7 (weights), power=2 (above 1 extremizes), mean:order=-1, map=auto, power,"
-        " beta or none"
+        " beta or none; of distributions quantiles (default: averaged), median, or linear"
     )
     add("--method", default="linear", metavar="NAME[:SETTINGS]", text=text)
     add.number("--folds", "K", "number of cross-validation folds (default: 5)")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError, check_choice, listed
-from .._lib.formatting import number_of
+from .._lib.formatting import number_of, short_name
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
 from .._lib.typing import AnyFloats, Floats
@@ -29,7 +29,7 @@ from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.writers import TABLES
 from .classes import NewRows, on_scale, written_text
 from .input import Input, rivals_of
-from .options import first_given
+from .options import first_given, predicts_numbers
 from .outputs import MAPS, Outputs, show_while_read
 from .own_options import POOLED
 from .recalibrate import saved_with_reading
@@ -50,6 +50,9 @@ def pool(arguments: argparse.Namespace) -> None:
 def _fit(a: argparse.Namespace) -> None:
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply POOL.")
+    if predicts_numbers(a):
+        _fit_distributions(a)
+        return
     how = partial(_fitted, a=a, settings=settings_of(a.method))
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
@@ -61,15 +64,28 @@ def _fit(a: argparse.Namespace) -> None:
     outputs.write(lambda: saved, found.__str__, written)
 
 
+def _fit_distributions(a: argparse.Namespace) -> None:
+    """Fit to predictive distributions; what is shown is the pool, cross-fitted, beside its forecasters."""
+    from ..recalibration.distribution_pools import METHODS
+    from .distributions import pooled_forecasters
+
+    settings = settings_of(a.method, METHODS) if "method" in a.given else {}
+    outputs, (made, beside) = Outputs(a, MAPS), pooled_forecasters(a, settings)
+    saved, weights = made.to_dict(), ", ".join(f"{short_name(name)} {w:.3f}" for name, w in made.weights.items())
+    written = outputs.page(beside) | {a.output: saved_with_reading(a, saved)}
+    said = f"Weights ({made.method}): {weights}.\n\n"
+    outputs.write(partial(json_text, saved), lambda: said + outputs.text(beside), written)
+
+
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:
     """Fit to the rows of files."""
     return pool_of_rows(paired_rows(parts, pair), PoolSettings(**settings, folds=a.folds, seed=a.seed))
 
 
-def settings_of(text: str) -> dict[str, Any]:
+def settings_of(text: str, methods: Sequence[str] = ("linear", "logarithmic", "mean")) -> dict[str, Any]:
     """Read METHOD, or METHOD:SETTING,SETTING: order=R, power=A, map=NAME, equal, and weights by name."""
     method, _, settings = text.partition(":")
-    check_choice("--method", method, ("linear", "logarithmic", "mean"))
+    check_choice("--method", method, methods)
     found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "map": "auto"}
     weights: dict[str, float] = {}
     for word in settings.split(",") if settings else ():
@@ -97,6 +113,11 @@ def _apply(a: argparse.Namespace) -> None:
     if option:
         more = ": files need the same rows in the same order (--in-order)" if option == "--on" else ""
         raise InputError(f"{option} is for the fit of a pool; leave it out with --apply{more}.")
+    if predicts_numbers(a):
+        from .distributions import write_pooled
+
+        Outputs(a, tuple(TABLES)).print(write_pooled(a, _one_each(named_files(a.files))))
+        return
     files, rivals = named_files(a.files), rivals_of(a.forecast)
     a.files = [path for paths in files.values() for path in paths]
     outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -14,9 +14,14 @@ from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
 from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
+from ..maps.saved import number, require
 from .distributions import FOLDS, dealt
+from .files import Form, SavedFit
 
 METHODS = ("quantiles", "median", "linear")
+
+_ROUNDING = 1e-9
+"""By how much the sum of saved weights may differ from 1."""
 
 _POINTS = 200
 """Equally probable points by which a distribution enters the average of distribution functions."""
@@ -25,22 +30,45 @@ _BLOCK = 2_048
 """Rows at a time, which stay in cache."""
 
 
-class DistributionPool(Frozen):
-    """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final."""
+FORM = Form("unperplexed pool of distributions", "a pool of predictive distributions", "the pool has")
+
+
+class DistributionPool(SavedFit, Frozen):
+    """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final.
+
+    ``transform`` applies it to new forecasts, ``save`` and ``load`` keep it.
+    """
+
+    saved_as: ClassVar[str] = "pool"
 
     method: str
     """"quantiles", "median" or "linear", as in `pool`."""
     weights: dict[str, float]
     """By the forecaster's name, fitted to all rows or as they were given; they add up to 1."""
-    forecast: Predictive = field(repr=False)
+    forecast: Predictive = field(default=cast(Predictive, None), repr=False)
     """The pool of the rows that were given. With fitted weights each row's are those of the other folds (cross-fitted),
-    so that `assess` and `compare` of these rows are fair."""
+    so that `assess` and `compare` of these rows are fair. Not saved."""
 
     def transform(self, forecasts: Mapping[str, Predictive]) -> Predictive:
         """Combine new forecasts of the same forecasters."""
         if {*forecasts} != {*self.weights}:
             raise InputError(f"forecasts: expected those of {', '.join(self.weights)}, got {', '.join(forecasts)}.")
+        check_alike(forecasts)
         return _pooled(self.method, np.array([*self.weights.values()]), [forecasts[name] for name in self.weights])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `save` writes, as plain Python values."""
+        return {**FORM.head, "method": self.method, "weights": dict(self.weights)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> DistributionPool:
+        """Make a pool of what `to_dict` gave; anything else is refused with the reason."""
+        FORM.check(data, {"method", "weights"})
+        method, given = data["method"], data["weights"]
+        require(method in METHODS and isinstance(given, Mapping), "method")
+        weights = {name: number(each, "weights", 0, 1) for name, each in given.items()}
+        require(bool(weights) and abs(sum(weights.values()) - 1) < _ROUNDING, "weights")
+        return cls(method, weights)
 
 
 def pooled_distributions(

@@ -98,6 +98,14 @@ def read_distributions(
     return _read(_opened(paths, selection, reading, say))
 
 
+def read_forecasts(
+    paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
+) -> Predictive:
+    """Read forecasts of wide or long tables without outcomes; arguments are those of `read_distributions`."""
+    rows = _of_table(opened(found_files(paths), selection, reading, say))
+    return rows.make(rows.matrix, np.zeros(len(rows.matrix)))
+
+
 def _opened(
     paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
 ) -> OpenFiles:
