@@ -75,11 +75,8 @@ def _of_numbers(a: argparse.Namespace) -> tuple[Any, Changes, str]:
     """Assess predictive distributions; also give their changes from earlier ones, and how these were found."""
     from .distributions import assessment_of_distributions, compared_forecasters, of_files, paired_files
 
-    now = assessment_of_distributions(a)
-    if not a.earlier:
-        return now, {}, ""
-    before, compared = partial(assessment_of_distributions, of_files(a, [a.earlier])), partial(compared_forecasters, a)
-    return now, *_changes(a, now, before, lambda files: compared(paired_files(a, files, common=True)))
+    now, before = assessment_of_distributions(a), partial(assessment_of_distributions, of_files(a, [a.earlier]))
+    return now, *_changes(a, now, before, lambda files: compared_forecasters(a, paired_files(a, files, common=True)))
 
 
 def _of_classes(a: argparse.Namespace, parsed: Sequence[Requirement]) -> tuple[Assessment, Changes, str]:
@@ -89,29 +86,27 @@ def _of_classes(a: argparse.Namespace, parsed: Sequence[Requirement]) -> tuple[A
     a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
     assessed = with_asked(a, asked, assessment_of)
     rows.say_dropped([assessed])
-    if not a.earlier:
-        return assessed, {}, ""
-    return assessed, *_changes(
-        a,
-        assessed,
-        lambda: assessment_of(Asked.of(a, rows.of_file(a.earlier).settled())),
-        partial(_compared, a, rows),
-    )
+
+    def before() -> Assessment:
+        return assessment_of(Asked.of(a, rows.of_file(a.earlier).settled()))
+
+    return assessed, *_changes(a, assessed, before, partial(_compared, a, rows))
 
 
 def _changes(
     a: argparse.Namespace, now: Any, assessed: Callable[[], Any], compared: Callable[[Mapping[str, list[str]]], Any]
 ) -> tuple[Changes, str]:
     """Give the change of every score from earlier forecasts, assessed or compared, and how it was found."""
+    if not a.earlier:
+        return {}, ""
     if not a.on:
         before = assessed()
         known = {} if predicts_numbers(a) else before.source.tally.tags.words()
         tags = "".join(f"{kind} {text}, " for kind, text in known.items())
         shared = ", although clusters may be in both" if a.ways else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
-        return changes_of_samples(
-            now, before
-        ), f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
+        how = f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
+        return changes_of_samples(now, before), how
     name = str(a.files[0]) if len(a.files) == 1 else _FILES
     found = compared({name: list(a.files), a.earlier: [a.earlier]})
     how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({found.n_rows:,} rows)"

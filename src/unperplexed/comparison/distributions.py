@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 
 def compared_distributions(
-    y_true: Any,
-    forecasts: Mapping[str, Predictive],
-    settings: DistributionSettings,
+    y_true: Any, forecasts: Mapping[str, Predictive], settings: DistributionSettings
 ) -> DistributionComparison:
     """Compare predictive distributions; `compare` describes it."""
     confidence = settings.confidence
