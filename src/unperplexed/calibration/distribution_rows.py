@@ -137,7 +137,8 @@ class DistributionRows(Frozen, eq=False):
 
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
-        groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
+        groups = None if self.groups is None else chosen(self.groups, some)
+        windows: Any = None if self.windows is None else chosen(self.windows, some)
         kept = replace(self, groups=groups, windows=windows, kept=self.kept[some])
         return replace(kept, y=self.y[some], forecast=self.forecast.subset(some), rows=self.rows.subset(some))
 

@@ -345,9 +345,8 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
     known = _OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ()
     if option := first_given(a, [name for name in (*_PROBABILITIES, *a.of_classes) if name not in known]):
-        instead = (
-            "The report (--report PAGE.html) has all sections." if option == "--show" else "Leave one of them out."
-        )
+        remedies = {"--show": "The report (--report PAGE.html) has all sections."}
+        instead = remedies.get(option, "Leave one of them out.")
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. {instead}")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")

@@ -350,7 +350,7 @@ def check(
     refuse_for_numbers("anytime" if numbers and anytime else "")
     scores, options = scoring_rules(parsed, of_classes=not numbers), dict[str, Any](reading)
 
-    def assessed(counted: Assessment | Tally) -> Assessment:
+    def assessed(counted: Any) -> Any:
         return assess(counted, floor=floor, confidence=level) if isinstance(counted, Tally) else counted
 
     if numbers:

@@ -282,9 +282,8 @@ def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
         _check(family, name, each)
     if found.discrete:
         mean = parameters["mean"] if "mean" in names else parameters["size"] / parameters["probability"]
-        refuse_rows(
-            mean > _MOST_COUNTED, family, f"a mean above {_MOST_COUNTED:g}", "Give normal distributions instead."
-        )
+        what = f"a mean above {_MOST_COUNTED:g}"
+        refuse_rows(mean > _MOST_COUNTED, family, what, "Give normal distributions instead.")
     law = Parametric(found, found.from_parameters[names](*(parameters[name] for name in names)))
     return WithAtom(law, given["zero"]) if "zero" in given else law
 

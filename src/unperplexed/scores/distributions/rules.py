@@ -217,21 +217,15 @@ class DistributionScore(Frozen):
     """Whether no forecast can be expected to score better than one's belief."""
 
 
-DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
-    {
-        score.name: score
-        for score in (
-            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
-            DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
-            DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
-            DistributionScore(
-                "ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"
-            ),
-            DistributionScore("log_score", log_score_rows, "Log score", "nats"),
-            DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
-        )
-    }
+_RULES = (
+    DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
+    DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
+    DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
+    DistributionScore("ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"),
+    DistributionScore("log_score", log_score_rows, "Log score", "nats"),
+    DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
 )
+DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType({score.name: score for score in _RULES})
 """Scoring rules of predictive distributions by name."""
 
 _PARAMETRIC: Mapping[str, Callable[[float, str], DistributionScore]] = {
