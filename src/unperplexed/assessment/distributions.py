@@ -124,8 +124,7 @@ def assess_distributions_by(
     adjusted = holm(np.array([each.diagnosis.overall_p_value for each in found])).tolist()
     order = np.argsort([-_WORST[sort](each) for each in found], kind="stable")  # which has NaN last
     groups = tuple(DistributionGroup(keyed[at], found[at], adjusted[at]) for at in order)
-    whole = _mendable(rows, assessed(rows, scored, confidence))
-    return DistributionBreakdown(whole, keys.names, groups, sort)
+    return DistributionBreakdown(_mendable(rows, assessed(rows, scored, confidence)), keys.names, groups, sort)
 
 
 def _read(y_true: Any, forecast: Predictive, settings: DistributionSettings) -> tuple[DistributionRows, Scored]:

@@ -140,11 +140,10 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     """Draw the most surprising outcomes beside their 80% intervals, which are as wide for all of them."""
     wide = s.high > s.low
     unit = np.where(wide, s.high - s.low, 1.0)
+    places = ((x - s.median) / unit for x in (s.outcome, s.low, s.high))
     rows = [
         Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,} (from 0): outcome {amount(y)}")
-        for row, y, at, low, high, here in zip(
-            s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
-        )
+        for row, y, at, low, high, here in zip(s.row, s.outcome, *places, wide, strict=True)
         if here
     ]
     return forest(
@@ -181,11 +180,8 @@ def thresholds_chart(a: DistributionAssessment) -> Chart:
 
 def groups_chart(b: DistributionBreakdown) -> Chart:
     """Draw how many times as wide the intervals of each group should be."""
-    names = key_texts(each.key for each in b.groups)
-    rows = [
-        Row(name, width.value, width.interval, f"{name}: {number(width.value, 2)}")
-        for name, width in zip(names, (each.assessment.width for each in b.groups), strict=True)
-    ]
+    widths = zip(key_texts(each.key for each in b.groups), (each.assessment.width for each in b.groups), strict=True)
+    rows = [Row(name, width.value, width.interval, f"{name}: {number(width.value, 2)}") for name, width in widths]
     return forest(
         rows[:_MOST_ROWS],
         title="How many times as wide intervals should be",

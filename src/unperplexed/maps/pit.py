@@ -444,8 +444,7 @@ class PitCurve(NamedTuple):
         point = low == high
         low, high = (np.where(point, np.clip(z, -_FARTHEST, _FARTHEST), z) for z in (low, high))
         cells = np.broadcast_arrays(low, high, self.level, self.log_spread, 1.0)
-        flat = PitCells(*(each.ravel() for each in cells))
-        return self.average.gains(flat).reshape(cells[0].shape)
+        return self.average.gains(PitCells(*(each.ravel() for each in cells))).reshape(cells[0].shape)
 
     def inverse(self, scores: Floats) -> Floats:
         """Return the normal scores that are mended to these, from -8 to 8: by secants, in an interval that shrinks."""

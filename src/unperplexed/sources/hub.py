@@ -59,15 +59,12 @@ def hub_lines(of: OpenFiles) -> Lines:
     selection, file, numbers = of.selection, of.source, [_VALUE, *of.selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
-    wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
-    table = _with_models(of.table(wanted))
+    table = _with_models(of.table(Wanted([], numbers, [_TYPE, PLACE, *every, *beside])))
     table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
-    notes = [
-        f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}."
-        for each, n in others.items()
-    ]
+    left = {each: f"{number_of(n, 'line')} of output type {each}" for each, n in others.items()}
+    notes = [f"Not assessed: {lines}; {_why(each, chosen)}." for each, lines in left.items()]
     lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
     if chosen == "sample":
         return lines

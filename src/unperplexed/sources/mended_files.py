@@ -102,8 +102,7 @@ def write_mended(
     new = np.full((int(table.row.max()) + 1, found.shape[1]), np.nan)
     new[table.row] = found
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
-    plan = Plan((), tuple(columns))
-    written = ForecastFile(file, reading.format or format_of(file), source, plan, reading)
+    written = ForecastFile(file, reading.format or format_of(file), source, Plan((), tuple(columns)), reading)
     n = written.write(path, partial(_changed, columns, new, as_text), [named_as.replace("*", each) for each in columns])
     return n, int(np.count_nonzero(~np.isnan(new[:, 0])))
 

@@ -157,9 +157,8 @@ def count_distributions(
     parts, hub = _opened(paths, selection, reading, say).parts, selection.form == "hub"
     if engine.name != "local" and selection.target_data is not None:  # which workers may not run beside
         selection = replace(selection, target_data=str(Path(selection.target_data).absolute()))
-    work: Work[tuple[DistributionTally, list[str]]] = Work(
-        partial(_counted, selection, reading, metrics), partial(counts_added, add)
-    )
+    counted = partial(_counted, selection, reading, metrics)
+    work: Work[tuple[DistributionTally, list[str]]] = Work(counted, partial(counts_added, add))
     if engine.name == "local":
         each = (Found(some[0].name, work.of(*some)) for some in ([parts] if hub else [[part] for part in parts]))
         tally, said = total(work, each)

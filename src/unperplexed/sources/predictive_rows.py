@@ -150,9 +150,8 @@ def of_lines(lines: Lines, reading: FileReading) -> Rows:
         raise InputError(f"{table.names[0]}: no line has a forecast.")
     rows = _by_forecast(replace(lines, table=table[~place_missing] if place_missing.any() else table))
     whole = ~np.logical_or.reduce([missing(rows.matrix), *map(missing, rows.numbers.values())])
-    reason = (
-        "a level or a number is missing" if levels else "a number is missing, or they have not as many members as most"
-    )
+    unlike = "a number is missing, or they have not as many members as most"
+    reason = "a level or a number is missing" if levels else unlike
     return replace(rows, notes=[*lines.notes, *notes]).only(np.asarray(whole), reason)
 
 

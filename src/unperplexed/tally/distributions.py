@@ -269,9 +269,8 @@ def rows_of(cells: Cells, places: Places, information: Ints, bounds: Sequence[fl
     levels = spreads = None
     if bounds:
         levels = np.clip(np.ldexp(_decoded(mean[2]), spread >> BITS), bounds[0], bounds[1])
-        spreads = np.where(
-            spread < -_OCTAVES << BITS, 0.0, np.clip(np.exp2(mean[3] / (1 << BITS)), bounds[2], bounds[3])
-        )
+        some = np.clip(np.exp2(mean[3] / (1 << BITS)), bounds[2], bounds[3])
+        spreads = np.where(spread < -_OCTAVES << BITS, 0.0, some)
     weight = np.ldexp(_decoded(mean[4] + _ONE), -_WEIGHTS) if weighted else None
     known = (information[:, None] + mean[9:])[_SQUARE] / UNIT
     every = np.arange(len(count))

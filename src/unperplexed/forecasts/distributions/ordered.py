@@ -88,8 +88,7 @@ class Ordered(Predictive):
                 " assesses."
             )
         settings = LabelSettings(k, False, names, label_list(labels), whole=False)
-        given = class_set([], settings).labels if labels is not None else names or range(k)
-        known = tuple(given)
+        known = tuple(class_set([], settings).labels if labels is not None else names or range(k))
         called = ("y_true", "probabilities", "sample_weight")
         first = Coded([known[0]], np.zeros(n, dtype=np.int8))
         read = Forecasts(first, values, known_labels=known, scale=scale, invalid=invalid, names=called)

@@ -38,9 +38,8 @@ class Predictive:
     """Names of the fields that have a row for each forecast."""
 
     def _set(self, **fields: Any) -> None:
-        vars(self).update(
-            {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
-        )
+        kept = {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
+        vars(self).update(kept)
 
     def _with(self, **changed: Any) -> Self:
         """Return forecasts with other fields, which are not checked."""

@@ -228,14 +228,11 @@ _RULES = (
 DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType({score.name: score for score in _RULES})
 """Scoring rules of predictive distributions by name."""
 
-_PARAMETRIC: Mapping[str, Callable[[float, str], DistributionScore]] = {
-    "quantile_loss": lambda level, name: DistributionScore(
-        name, partial(quantile_loss_rows, level=level), f"Quantile loss at {level:g}", "of one quantile"
-    ),
-    "interval_score": lambda coverage, name: DistributionScore(
-        name, partial(interval_score_rows, coverage=coverage), f"Score of {coverage:.4g} intervals", "width and misses"
-    ),
+_PARAMETRIC: Mapping[str, tuple[Callable[..., Floats], str, str, str]] = {
+    "quantile_loss": (quantile_loss_rows, "level", "Quantile loss at {:g}", "of one quantile"),
+    "interval_score": (interval_score_rows, "coverage", "Score of {:.4g} intervals", "width and misses"),
 }
+"""Rules with a share: their rows, what they call it, title and note."""
 
 _SHORT = {"wis": "weighted_interval_score", "rps": "ranked_probability_score"}
 """What some call a rule."""
@@ -264,8 +261,8 @@ def distribution_score_named(name: str) -> DistributionScore:
         return found
     parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
     if parts and parts[1] in _PARAMETRIC:
-        share = checked_share(parts[2], parts[1])
-        return _PARAMETRIC[parts[1]](share, f"{parts[1]}({share!r})")
+        share, (rows, of, title, note) = checked_share(parts[2], parts[1]), _PARAMETRIC[parts[1]]
+        return DistributionScore(f"{parts[1]}({share!r})", partial(rows, **{of: share}), title.format(share), note)
     known = [*DISTRIBUTION_SCORES, *(f"{rule}(0.8)" for rule in _PARAMETRIC)]
     near = nearest(str(name), known)
     also = f"; did you mean {near[0]!r}?" if near else "."
@@ -567,9 +564,8 @@ def threshold_weighted_crps(
     ([0.1667, 0.1667], 0.3333)
     """
     above, below = (np.asarray(each, dtype=np.float64) for each in (above, below))
-    refuse_rows(
-        np.atleast_1d(~(above < below)), "above", "a threshold that is not less than the one below", "Swap them."
-    )
+    wrong = np.atleast_1d(~(above < below))
+    refuse_rows(wrong, "above", "a threshold that is not less than the one below", "Swap them.")
     rows = partial(threshold_weighted_crps_rows, above=above, below=below, fair=fair)
     return _mean(rows, y_true, forecast, sample_weight)
 
