@@ -177,3 +177,35 @@ def test_the_command_compares_with_an_earlier_file(tmp_path, capsys, monkeypatch
     quantiles = up.Quantiles(LEVELS, pl.read_csv("now.csv").select("^q.*$"))
     found = up.compare(Y, {"now": quantiles, "then": up.Quantiles(LEVELS, pl.read_csv("before.csv").select("^q.*$"))})
     assert flat["change.crps"] == pytest.approx(found.between("now", "then")["weighted_interval_score"].difference)
+
+
+def test_forecasts_of_a_hub_are_paired_by_what_identifies_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"place": np.arange(500), "value": Y}).write_csv("truth.csv")
+    for name, sd in (("now", 4.4), ("before", 3)):
+        wide = {str(level): MEAN + sd * norm.ppf(level) for level in LEVELS}
+        lines = pl.DataFrame({"place": np.arange(500), "horizon": 1, **wide}).unpivot(
+            [*map(str, LEVELS)], index=["place", "horizon"], variable_name="output_type_id"
+        )
+        lines.sample(fraction=1, shuffle=True, seed=1).with_columns(output_type=pl.lit("quantile")).write_csv(
+            f"{name}.csv"
+        )
+    command = [
+        "check",
+        "--hub",
+        "now.csv",
+        "--target-data",
+        "truth.csv",
+        "--earlier",
+        "before.csv",
+        "--clusters",
+        "none",
+    ]
+    assert main([*command, "--json", "-"]) == 1
+    flat = json.loads(capsys.readouterr().out)
+    values = (MEAN[:, None] + sd * norm.ppf(LEVELS) for sd in (4.4, 3))
+    now, before = (up.Quantiles(LEVELS, each) for each in values)
+    score = "weighted_interval_score"
+    found = up.compare(Y, {"now": now, "before": before}, clusters=None, confidence=0.9).between("now", "before")[score]
+    ends = [flat[f"change.{score}{end}"] for end in ("", ".lower", ".upper")]
+    np.testing.assert_allclose(ends, [found.difference, *found.interval], rtol=1e-9)

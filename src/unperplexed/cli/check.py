@@ -99,7 +99,7 @@ def _changes(
     """Give the change of every score from earlier forecasts, assessed or compared, and how it was found."""
     if not a.earlier:
         return {}, ""
-    if not a.on:
+    if not (a.on or a.hub):  # whose columns identify forecasts
         before = assessed()
         known = {} if predicts_numbers(a) else before.source.tally.tags.words()
         tags = "".join(f"{kind} {text}, " for kind, text in known.items())
@@ -109,7 +109,7 @@ def _changes(
         return changes_of_samples(now, before), how
     name = str(a.files[0]) if len(a.files) == 1 else _FILES
     found = compared({name: list(a.files), a.earlier: [a.earlier]})
-    how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({found.n_rows:,} rows)"
+    how = f"change from {a.earlier}, paired by {', '.join(a.on) or 'forecast'} ({found.n_rows:,} rows)"
     return changes_of_pairs(found, name), how
 
 

@@ -106,10 +106,13 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
         return paired_files(a, named_files(a.files), a.common)
     read = distributions_of(a)
     column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
-    made = [name for name in _reference(a)[1] if ":" in name]
-    beside = {column, *a.cluster_columns, *made}
-    others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
-    return paired_distributions(read.by(column), a.on or others, a.common)
+    return paired_distributions(read.by(column), _identifying(a, read.frame, column), a.common)
+
+
+def _identifying(a: argparse.Namespace, frame: pl.DataFrame, *models: str) -> Sequence[str]:
+    """Name the columns that identify a forecast of a forecaster, whom others name: all that vary, if none is named."""
+    beside = {*models, *a.cluster_columns, *(name for name in _reference(a)[1] if ":" in name)}
+    return a.on or [each.name for each in frame if each.name not in beside and each.n_unique() > 1]
 
 
 def of_files(a: argparse.Namespace, files: Sequence[str]) -> argparse.Namespace:
@@ -124,7 +127,8 @@ def paired_files(
     from ..comparison.files import paired_distributions
 
     read = {name: distributions_of(of_files(a, each)) for name, each in files.items()}
-    return paired_distributions(read, a.on, common)
+    on = _identifying(a, next(iter(read.values())).frame, *MODEL) if a.hub else a.on
+    return paired_distributions(read, on, common)
 
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:
