@@ -183,21 +183,14 @@ def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95
     checked_sampling(confidence, 0, 0)
     rows = tally.rows()
     if tally.n_rows < FEWEST or rows.impossible.all() or not float(tally.weights[0]):
-        raise InputError(
-            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, one of them of"
-            " positive weight with an outcome that its forecast holds possible."
-        )
+        known = "one of them of positive weight with an outcome that its forecast holds possible"
+        have = number_of(tally.n_rows, "row")
+        raise InputError(f"the tally has {have}; there are to be at least {FEWEST}, {known}.")
     found = ((name, tally.score(name)) for name in tally.scores)
-    wide = bool((~rows.point).any())
-    return _described(
-        rows,
-        RowMeans.of(rows),
-        None if tally.own is None else np.array(tally.own),
-        confidence,
-        form="PIT intervals" if wide and tally.form == "PIT values" else tally.form,
-        scores={name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found},
-        notes=(*tally.notes, _OF_A_TALLY),
-    )
+    scores = {name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found}
+    form = "PIT intervals" if tally.form == "PIT values" and (~rows.point).any() else tally.form
+    edges, notes = None if tally.own is None else np.array(tally.own), (*tally.notes, _OF_A_TALLY)
+    return _described(rows, RowMeans.of(rows), edges, confidence, form=form, scores=scores, notes=notes)
 
 
 def _described(

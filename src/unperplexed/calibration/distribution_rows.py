@@ -179,9 +179,8 @@ def read_distributions(
     n, found = len(forecast), observed(y_true, forecast, options, there)
     kept = found.kept
     if len(kept) < FEWEST:
-        raise InputError(
-            f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
-        )
+        left = f"{len(kept):,} of {n:,} forecasts are left to assess"
+        raise InputError(f"y_true: {left}; there are to be at least {FEWEST}.")
     y = np.full((n, 1), np.nan)
     y[kept, 0] = found.y
     notes = [*forecast.notes, *questions(y, "outcomes")]
@@ -194,10 +193,8 @@ def read_distributions(
     rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
-        raise InputError(
-            f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
-            " both have the same unit."
-        )
+        outside = f"each of the {rows.n:,} outcomes is outside of all that its forecast holds possible"
+        raise InputError(f"y_true: {outside}. Check that both have the same unit.")
     search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
     if named is not None:
         notes += _beyond(rows, codes, named)

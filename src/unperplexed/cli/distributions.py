@@ -183,10 +183,9 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Se
         if made.distributions is None:
             return made.transform(forecast)
         if (known := made.distributions.known(forecast)) > _SOME:
-            rows.say(
-                f"about {known:.0%} of the forecasts that the map was fitted to are among these. Mended, they look"
-                " better than new ones will; assess the map by its own gain, or on other rows"
-            )
+            better = "better than new ones will; assess the map by its own gain, or on other rows"
+            among = f"about {known:.0%} of the forecasts that the map was fitted to are among these"
+            rows.say(f"{among}. Mended, they look {better}")
         new, share = made.distributions.mended(forecast)
         beyond.append(share)
         return new
@@ -271,9 +270,8 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
     refuse_given(a, _UNORDERED, f"{said} leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
-        raise InputError(
-            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
-        )
+        remedy = "give the file that the tally came from."
+        raise InputError(f"{rows.tallies[0]}: thresholds are counted from rows; {remedy}")
     with rows:
         found = gathered_chunks(rows.chunks()(), "forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
@@ -356,18 +354,15 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
     if a.truth[1:]:
         raise InputError(f"--truth {' '.join(a.truth)}: the outcome is a number, in one column.")
+    as_named = {name: getattr(a, name) for name in ("target_data", "weight", "issued", "target_date", "ordered")}
     return PredictiveSelection(
         form,
         getattr(a, form),
         next(iter(a.truth), None),
-        a.target_data,
-        [*a.on, *filter(None, [getattr(a, "forecaster", None)])],
-        a.weight,
-        pairs("--censored", a.censored, ("above", "below")),
-        a.cluster_columns,
-        [*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
-        a.issued,
-        a.target_date,
-        RowFilter(a.where or ""),
-        a.ordered,
+        on=[*a.on, *filter(None, [getattr(a, "forecaster", None)])],
+        censored=pairs("--censored", a.censored, ("above", "below")),
+        clusters=a.cluster_columns,
+        keys=[*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
+        where=RowFilter(a.where or ""),
+        **as_named,
     )

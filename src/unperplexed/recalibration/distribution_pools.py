@@ -92,9 +92,8 @@ def pooled_distributions(
     fits = method == "quantiles" or (method == "linear" and isinstance(found, Quantiles))
     if y_true is not None and given is None and not fits:
         members = " of members" if method == "linear" else ""
-        raise InputError(
-            f"y_true: weights of method={method!r}{members} are not fitted. Leave it out (None), or give weights."
-        )
+        remedy = "Leave it out (None), or give weights."
+        raise InputError(f"y_true: weights of method={method!r}{members} are not fitted. {remedy}")
     if y_true is None or given is not None:
         return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
     rows = read_distributions(y_true, found, reading)
@@ -164,14 +163,12 @@ def _best(n: int, crps: Crps) -> Floats:
     """Find the weights of the smallest mean CRPS."""
     start = np.full(n, 1 / n)
     unit = crps(start)[0] or 1.0
-    found = minimize(
-        lambda weights: tuple(each / unit for each in crps(weights)),
-        start,
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * n,
-        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(n)},
-    )
+    whole = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(n)}
+
+    def loss(weights: Floats) -> tuple[Any, ...]:
+        return tuple(each / unit for each in crps(weights))
+
+    found = minimize(loss, start, jac=True, method="SLSQP", bounds=[(0, 1)] * n, constraints=whole)
     return np.asarray(np.clip(found.x, 0, 1) / np.clip(found.x, 0, 1).sum())
 
 
@@ -184,10 +181,8 @@ def _pooled(method: str, weights: Floats, each: list[Any]) -> Predictive:
         return Samples(np.concatenate(members, axis=1))
     levels = [forecast.levels if isinstance(forecast, Quantiles) else np.zeros(0) for forecast in each]
     if levels[0].size == 0 or not all(np.array_equal(levels[0], own) for own in levels):
-        raise InputError(
-            "forecasts: pool takes Quantiles at the same levels, or Samples. Of others take quantiles:"
-            " Quantiles(levels, forecast.quantile(levels))."
-        )
+        remedy = "Of others take quantiles: Quantiles(levels, forecast.quantile(levels))."
+        raise InputError(f"forecasts: pool takes Quantiles at the same levels, or Samples. {remedy}")
     if method == "linear":
         return Quantiles(levels[0], _mixed(levels[0], weights, each))
     values = np.stack([forecast.values for forecast in each])

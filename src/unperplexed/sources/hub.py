@@ -89,9 +89,8 @@ def _categories(column: pl.Series, file: str, reading: FileReading) -> list[str]
     known = [reading.labels] if reading.labels else _configured(Path(file).absolute())
     labels = next((each for each in known if {*present} <= {*each}), None)
     if labels is None:
-        raise InputError(
-            f"output type pmf: categories {listed(present)}. Name all from the lowest to the highest with --labels."
-        )
+        remedy = "Name all from the lowest to the highest with --labels."
+        raise InputError(f"output type pmf: categories {listed(present)}. {remedy}")
     return [label for label in labels if label in present]
 
 
@@ -124,10 +123,8 @@ def _one_type(table: Table, assessed: Sequence[str]) -> tuple[Table, str, dict[s
     table = table[(table.frame[_TYPE] == chosen).fill_null(False).to_numpy()]
     targets = table.frame["target"].unique().sort().to_list() if "target" in table.frame.columns else []
     if len(targets) > 1:
-        raise InputError(
-            f"{number_of(len(targets), 'target')} ({listed(targets)}): scores of different ones do not add up. Choose"
-            f" one: --where \"target = '{targets[0]}'\"."
-        )
+        several = f"{number_of(len(targets), 'target')} ({listed(targets)}): scores of different ones do not add up"
+        raise InputError(f"{several}. Choose one: --where \"target = '{targets[0]}'\".")
     return table, chosen, {each: n for each, n in counts.items() if each != chosen}
 
 

@@ -72,10 +72,8 @@ def write_mended(
         For several files, for families, whose mended distributions are of no family, and for what cannot be read.
     """
     if selection.form == "distribution":
-        raise InputError(
-            "--distribution: a mended distribution is of no family, so that parameters cannot hold it. Apply the map in"
-            " Python, or to quantiles."
-        )
+        why = "a mended distribution is of no family, so that parameters cannot hold it"
+        raise InputError(f"--distribution: {why}. Apply the map in Python, or to quantiles.")
     [file, *others] = found_files([name])
     if others:
         raise InputError(f"{name}: {len(others) + 1} files match; name one, whose rows are written to one file.")
@@ -144,9 +142,8 @@ def _of_lines(of: Lines, mend: Mend) -> Floats:
         levels, matrix, again = lines.by_level(place, value)
         at = np.searchsorted(levels, place)
     if again.any():
-        raise InputError(
-            "a level of a forecast is there for the second time. Name columns that tell forecasts apart (--on)."
-        )
+        remedy = "Name columns that tell forecasts apart (--on)."
+        raise InputError(f"a level of a forecast is there for the second time. {remedy}")
     whole = ~missing(matrix)
     mended = np.full(matrix.shape, np.nan)
     forecast = Samples(matrix[whole]) if levels is None else Quantiles(levels, matrix[whole])

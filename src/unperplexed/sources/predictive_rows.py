@@ -257,7 +257,6 @@ class LineRows(Frozen, eq=False):
         return matrix, ~pairs.to_struct().is_first_distinct().to_numpy()
 
     def _sparse(self, lines: int, of: str) -> str:
-        return (
-            f"{number_of(lines, 'line')} of {of} are {number_of(self.n, 'forecast')} by {listed(self.keys, 12)}: a"
-            " column among these differs within a forecast. Name those that identify one with --on."
-        )
+        many = f"{number_of(lines, 'line')} of {of} are {number_of(self.n, 'forecast')} by {listed(self.keys, 12)}"
+        why = "a column among these differs within a forecast. Name those that identify one with --on."
+        return f"{many}: {why}"

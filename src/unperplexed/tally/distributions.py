@@ -391,14 +391,10 @@ class DistributionTally(ByValue, Tagged):
         named = map(distribution_score_named, options.get("metrics", ()))
         known = {each.name: each for each in (*(scores_that_apply(rows.forecast, rows.y) if n else ()), *named)}
         scores = sorted(known.values(), key=_order)
-        found = cls(
-            "PIT values" if isinstance(forecast, PIT) else forecast.form,
-            None if edges is None or len(edges) > _MOST_EDGES else tuple(edges.tolist()),
-            tuple(in_units(np.eye(4) if edges is None else information_of(edges)).tolist()),
-            weighted,
-            getattr(forecast, "crossed", 0),
-            len(forecast) - n,
-        )
+        form = "PIT values" if isinstance(forecast, PIT) else forecast.form
+        own = None if edges is None or len(edges) > _MOST_EDGES else tuple(edges.tolist())
+        information = tuple(in_units(np.eye(4) if edges is None else information_of(edges)).tolist())
+        found = cls(form, own, information, weighted, getattr(forecast, "crossed", 0), len(forecast) - n)
         weight = checked_weights(rows.weight, n) if weighted else np.ones(n)
         for start in range(0, n, _BLOCK):
             some = np.arange(start, min(start + _BLOCK, n))

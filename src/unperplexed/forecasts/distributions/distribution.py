@@ -208,10 +208,8 @@ def _same_length(parameters: dict[str, Any]) -> dict[str, Floats]:
         each = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
         raise InputError(f"Distribution: parameters of different lengths, {each}.")
     n = next(iter(lengths.values()))
-    return {
-        name: closed(vector(each if each.ndim else np.full(n, each), name, "number", n))
-        for name, each in arrays.items()
-    }
+    full = {name: each if each.ndim else np.full(n, each) for name, each in arrays.items()}
+    return {name: closed(vector(each, name, "number", n)) for name, each in full.items()}
 
 
 def _without(cell: tuple[Floats, Floats], limits: Limits) -> tuple[Floats, Floats]:
@@ -348,10 +346,8 @@ def adapted(of: Any) -> Adapted:
     for name in ("cdf", "logpdf"):
         if isinstance(of, type) or not _method(of, name):
             also = " (an object of the class, with parameters, not the class itself)" if isinstance(of, type) else ""
-            raise InputError(
-                f"family: expected a name or an object with cdf, ppf and logpdf, got {type(of).__name__} without"
-                f" {name}{also}."
-            )
+            expected = "a name or an object with cdf, ppf and logpdf"
+            raise InputError(f"family: expected {expected}, got {type(of).__name__} without {name}{also}.")
     shape = getattr(of, "batch_shape", None)
     shape = np.shape(_called(_method(of, "cdf"), of, np.ones(()))) if shape is None else tuple(shape)
     if len(shape) != 1:

@@ -83,10 +83,8 @@ class Ordered(Predictive):
         values, names = matrix(probabilities, "probabilities", "class", "class")
         n, k = values.shape
         if k < _FEWEST_CLASSES:
-            raise InputError(
-                f"probabilities: ordered classes are at least three, here {k}; two are one event, which assess(y, p)"
-                " assesses."
-            )
+            remedy = "two are one event, which assess(y, p) assesses."
+            raise InputError(f"probabilities: ordered classes are at least three, here {k}; {remedy}")
         settings = LabelSettings(k, False, names, label_list(labels), whole=False)
         known = tuple(class_set([], settings).labels if labels is not None else names or range(k))
         called = ("y_true", "probabilities", "sample_weight")

@@ -194,9 +194,8 @@ class Predictive:
             return scores
         limits = floats(limits, f"censored {side}")
         if limits.shape not in ((), scores.shape):
-            raise InputError(
-                f"censored {side}: expected one limit a forecast, {len(self):,}, got shape {limits.shape}."
-            )
+            expected = f"one limit a forecast, {len(self):,}, got shape {limits.shape}"
+            raise InputError(f"censored {side}: expected {expected}.")
         limits = np.broadcast_to(limits, scores.shape)
         refuse_rows(np.isnan(limits), f"censored {side}", "no limit", f"Give {never:g} where there is none.")
         finite = np.flatnonzero(np.isfinite(limits))

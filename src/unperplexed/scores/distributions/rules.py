@@ -167,10 +167,8 @@ def weighted_interval_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if not isinstance(forecast, Quantiles):
         raise InputError("weighted_interval_score: it is a score of Quantiles. Take the CRPS of other forecasts.")
     if not _paired(forecast):
-        raise InputError(
-            f"weighted_interval_score: the levels {_levels_text(forecast)} are not the ends of central intervals, such"
-            " as 0.1 and 0.9. The CRPS takes any levels."
-        )
+        expected = "the ends of central intervals, such as 0.1 and 0.9. The CRPS takes any levels."
+        raise InputError(f"weighted_interval_score: the levels {_levels_text(forecast)} are not {expected}")
     return crps_rows(y, forecast)
 
 
