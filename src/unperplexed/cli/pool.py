@@ -100,10 +100,8 @@ def settings_of(text: str, methods: Sequence[str] = ("linear", "logarithmic", "m
             else:
                 weights[name] = float(value if sign else "")
         except ValueError:
-            raise InputError(
-                f"--method {text}: {word!r} is no setting; known are order=R, power=A, map=NAME, equal, and weights"
-                " such as a=0.3,b=0.7."
-            ) from None
+            known = "order=R, power=A, map=NAME, equal, and weights such as a=0.3,b=0.7."
+            raise InputError(f"--method {text}: {word!r} is no setting; known are {known}") from None
     check_choice("--method map", found["map"], ("auto", "power", "beta", "none"))
     return found | ({"weights": weights} if weights else {})
 
@@ -197,6 +195,9 @@ def _new_rows(name: str, plan: Plan, made: Pool, reading: FileReading, say: Saye
     return NewRows(made.labels, plan, reading, lambda said: say(f"{name}: {said}"), "pool", name)
 
 
+_ALIKE = "Both need the same rows in the same order."
+
+
 class _InOrder:
     """Successive rows of another forecaster's file."""
 
@@ -218,10 +219,8 @@ class _InOrder:
         while missing > 0:
             batch = next(self._rows, None)
             if batch is None:
-                raise InputError(
-                    f"{self._file.file.name} has only {self._taken + n - missing:,} rows, fewer than this file. Both"
-                    " need the same rows in the same order."
-                )
+                found = f"{self._file.file.name} has only {self._taken + n - missing:,} rows"
+                raise InputError(f"{found}, fewer than this file. {_ALIKE}")
             parts.append(batch)
             missing -= len(batch)
         rows = np.concatenate(parts) if parts else np.empty((0, len(self._file.plan.prob)))
@@ -231,9 +230,7 @@ class _InOrder:
     def finish(self) -> None:
         """Refuse rows that are left."""
         if len(self._left) or next(self._rows, None) is not None:
-            raise InputError(
-                f"{self._file.file.name} has more rows than this file. Both need the same rows in the same order."
-            )
+            raise InputError(f"{self._file.file.name} has more rows than this file. {_ALIKE}")
 
 
 def forecaster_files(
@@ -248,22 +245,17 @@ def forecaster_files(
     """Open the file in which all forecasters stand, or a file of each, for a pool of these forecasters."""
     within = bool(rivals)
     if within and (prob or in_order):
-        raise InputError(
-            "--forecaster names the columns of each forecaster in one file; leave out --prob and --in-order."
-        )
+        remedy = "leave out --prob and --in-order."
+        raise InputError(f"--forecaster names the columns of each forecaster in one file; {remedy}")
     if within and len(files) > 1:
         raise InputError("--apply with --forecaster writes the rows of one file to another; name one FILE.")
     if not within and not in_order:
-        raise InputError(
-            "name the columns of each forecaster in one FILE with --forecaster, or say --in-order if the files have the"
-            " same rows in the same order."
-        )
+        ordered = "say --in-order if the files have the same rows in the same order."
+        raise InputError(f"name the columns of each forecaster in one FILE with --forecaster, or {ordered}")
     names = [*(rivals if within else files)]
     if set(names) != set(made.weights):
-        raise InputError(
-            f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}. Name the same, with"
-            " --forecaster NAME=COLUMN or NAME=FILE."
-        )
+        wrong = f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}"
+        raise InputError(f"{wrong}. Name the same, with --forecaster NAME=COLUMN or NAME=FILE.")
     if not within:
         opened = {name: forecast_file(path, prob, reading) for name, path in files.items()}
         for name, each in opened.items():
