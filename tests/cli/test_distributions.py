@@ -3,17 +3,20 @@
 import io
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.special import ndtri
 
+import unperplexed as up
 from unperplexed import InputError
 from unperplexed.cli.advice import distribution_command
-from unperplexed.cli.distributions import _OF_CLASSES, distributions_of
+from unperplexed.cli.distributions import distributions_of
 from unperplexed.cli.options import CLASSES
 from unperplexed.cli.parser import _parsed, _parser, main
+from unperplexed.recalibration.distribution_pools import DistributionPool
 
 
 @pytest.fixture
@@ -156,7 +159,7 @@ SAMPLE = {
     **{"pair": ["y=mean"], "labels": ["0", "1"], "ignore_label": ["1"], "floor": ["0.1"], "measured": ["kernel"]},
     **{"engine": ["dask"], "jobs": ["2"], "show": ["scores"], "resamples": ["10"]},
     **{"seed": ["1"], "lag": ["1"], "apply": ["a=m.json"], "by": ["made"], "method": ["bias"], "report": ["r.html"]},
-    **{"earlier": ["g.csv"], "require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
+    **{"require": ["width < 2"], "parts": ["classes"], "cells": ["9:9"], "scale": ["percent"]},
     **{"view": ["top-label"], "anytime": [], "drift": [], "among": ["made"], "prevalence": ["0.1"]},
 }
 """A value, other than the default, of each option that predictive distributions have no use for."""
@@ -181,11 +184,6 @@ def test_what_help_says_is_not_for_distributions_is_refused(folder, command, cap
     for each in options:
         assert main([*words, each.option_strings[-1], *SAMPLE[each.dest]]) == 2
         assert each.option_strings[-1] in capsys.readouterr().err
-    refused = {*_OF_CLASSES} - {"prob", "ordered", "forecast"}
-    known = {each.dest for each in _parser(command)._subparsers._group_actions[0].choices[command]._actions}
-    unsaid = refused & known - {each.dest for each in options}
-    known = {"recalibrate": {"apply", "seed"}, "assess": {"engine", "among"}, "tally": {"engine"}}
-    assert unsaid <= {**known, "where": {"among", "seed"}}.get(command, set())
 
 
 def test_wide_files_in_the_same_order_are_compared_without_ids(folder, capsys):
@@ -193,3 +191,65 @@ def test_wide_files_in_the_same_order_are_compared_without_ids(folder, capsys):
     (folder / "g.csv").write_bytes((folder / "f.csv").read_bytes())
     assert main(["compare", "a=f.csv", "b=g.csv", *words]) == 0
     assert "the same 60 forecasts of each by 3 members" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pool_is_that_of_python_and_writes_new_forecasts(folder, capsys):
+    frame, q = pl.read_csv("f.csv"), ["q10", "q50", "q90"]
+    frame.with_columns(pl.col(q) + pl.col("y") / 4 - 0.5).write_csv("g.csv")
+    named = ["pool", "f.csv", "g.csv", "--in-order", "--quantiles", "q*"]
+    assert main([*named, "--truth", "y", "--folds", "3", "--clusters", "none", "-o", "p.json"]) == 0
+    each = {name: up.Quantiles([0.1, 0.5, 0.9], pl.read_csv(f"{name}.csv").select(q)) for name in "fg"}
+    found = up.pool(frame["y"], each, folds=3, clusters=None)
+    assert json.loads(Path("p.json").read_text())["weights"] == pytest.approx(found.weights, rel=1e-9)
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(f"Weights (quantiles): f {found.weights['f']:.3f}, g {found.weights['g']:.3f}. ")
+    assert up.compare(frame["y"], each | {"the pool": found.forecast}, clusters=None).verdict in said
+    assert main([*named, "--apply", "p.json", "-o", "new.csv"]) == 0
+    assert capsys.readouterr().out == "new.csv: 60 rows pooled\n"
+    new = pl.read_csv("new.csv")
+    assert new.drop(q).equals(frame.drop(q))
+    np.testing.assert_allclose(new.select(q), found.transform(each).values, rtol=1e-9)
+
+
+def test_pools_of_chosen_weights_and_of_members(folder, capsys):
+    pl.read_csv("f.csv").with_columns(pl.col("q10") - 1).write_csv("g.csv")
+    named = ["pool", "f.csv", "g.csv", "--in-order", "--truth", "y"]
+    weights = {"median": [0.5, 0.5], "quantiles:f=3,g=1": [0.75, 0.25], "linear:equal": [0.5, 0.5]}
+    for method, expected in weights.items():
+        assert main([*named, "--quantiles", "q*", "--method", method, "-o", "p.json", "--force", "-q"]) == 0
+        found = DistributionPool.load("p.json")
+        assert (found.method, [*found.weights.values()]) == (method.partition(":")[0], pytest.approx(expected))
+    assert main([*named, "--samples", "q??", "-o", "m.json", "-q"]) == 0
+    again = ["pool", "f.csv", "g.csv", "--in-order", "--samples", "q??", "--apply", "m.json", "-o", "new.csv"]
+    assert main(again) == 2
+    assert "6 members have no room in a file of 3 members" in capsys.readouterr().err
+
+
+UNPOOLED = {
+    "no order": (["--apply", "p.json", "--quantiles", "q*"], "with the same rows in the same order: --in-order"),
+    "others": (["--apply", "p.json", "--quantiles", "q*", "--in-order"], "expected those of a, b, got f, g"),
+    "too few rows": (["--apply", "fg.json", "--quantiles", "q*", "--in-order"], "all forecasters need the same rows"),
+    "an option": (["--apply", "p.json", "--quantiles", "q*", "--truth", "y"], "--truth is for the fit of a pool"),
+    "a power": (["--truth", "y", "--in-order", "--quantiles", "q*", "--method", "linear:power=2"], "power: is for"),
+    "a method": (
+        ["--truth", "y", "--in-order", "--quantiles", "q*", "--method", "mean"],
+        "expected one of 'quantiles', 'median', 'linear'",
+    ),
+    "a pool of classes": (["--apply", "c.json", "--quantiles", "q*", "--in-order"], "not a pool of predictive"),
+    "weights above 1": (["--apply", "w.json", "--quantiles", "q*", "--in-order"], "weights"),
+}
+
+
+@pytest.mark.parametrize("case", UNPOOLED)
+def test_pools_that_cannot_be_are_refused(folder, case, capsys):
+    pl.read_csv("f.csv").head(59).write_csv("g.csv")
+    head = {"format": "unperplexed pool of distributions", "version": 1, "method": "quantiles"}
+    for name, weights in {"p": {"a": 0.5, "b": 0.5}, "fg": {"f": 0.5, "g": 0.5}, "w": {"f": 1.5, "g": -0.5}}.items():
+        Path(f"{name}.json").write_text(json.dumps(head | {"weights": weights}))
+    Path("c.json").write_text(json.dumps({"format": "unperplexed pool", "version": 1}))
+    words, said = UNPOOLED[case]
+    output = "new.csv" if "--apply" in words else "new.json"
+    if "--apply" not in words:
+        pl.read_csv("f.csv").write_csv("g.csv")
+    assert main(["pool", "f.csv", "g.csv", *words, "-o", output]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, ttest_ind, ttest_rel
 
 import unperplexed as up
 from unperplexed.cli.parser import main
@@ -95,10 +95,46 @@ def test_words_of_numbers_are_none_of_classes():
         up.check([1, 0] * 50, [0.6, 0.4] * 50, require="verdict not in (too narrow)")
 
 
-@pytest.mark.parametrize("given", [(Y, NARROW), (up.assess(Y, NARROW),)])
-def test_earlier_distributions_are_refused(given):
-    with pytest.raises(up.InputError, match="earlier"):
-        up.check(*given, require="wis < 9", earlier=NARROW)
+def crps_of(rows, sd):
+    return [up.scores.crps(Y[[k]], normals(sd).subset([k])) for k in rows]
+
+
+def test_the_change_from_earlier_forecasts_of_the_same_rows_is_paired():
+    flat = up.check(Y, normals(2), require="change.crps <= 0", earlier=normals(4)).to_flat()
+    apart = ttest_rel(crps_of(range(500), 2), crps_of(range(500), 4))
+    low, high = apart.confidence_interval(0.9)
+    found = [flat[f"change.crps{end}"] for end in ("", ".lower", ".upper")]
+    np.testing.assert_allclose(found, [(low + high) / 2, low, high], rtol=1e-9)
+
+
+def test_the_change_from_earlier_forecasts_of_other_rows_is_that_of_two_samples():
+    """By Welch's interval; the change fails once all of it is above 0."""
+    now, before = (np.arange(*ends) for ends in ((0, 150), (150, 500)))
+    assessed = [up.assess(Y[x], normals(sd).subset(x), confidence=0.9) for x, sd in ((now, 9), (before, 3))]
+    found = up.check(assessed[0], require=["change.crps <= 0"], earlier=assessed[1])
+    low, high = ttest_ind(crps_of(now, 9), crps_of(before, 3), equal_var=False).confidence_interval(0.9)
+    np.testing.assert_allclose(found.outcomes[0].interval, [low, high], rtol=1e-9)
+    assert low > 0
+    assert not found
+    assert up.check(assessed[1], require=["change.crps <= 0"], earlier=assessed[0])
+
+
+OF_CLASSES = up.assess([1, 0] * 50, [0.6, 0.4] * 50)
+UNCHANGED = {
+    "another form": ((up.assess(Y, NARROW),), {"earlier": up.assess(Y, normals(3))}, "of the same form"),
+    "classes": ((up.assess(Y, NARROW),), {"earlier": OF_CLASSES}, "not by 5 quantiles as these"),
+    "of classes": ((OF_CLASSES,), {"earlier": up.assess(Y, NARROW)}, r"its classes are \[\], not \[0, 1\]"),
+    "no scores": ((up.assess(Y, up.PIT(norm.cdf(Y))),), {"earlier": up.assess(Y, up.PIT(norm.cdf(Y)))}, "have scores"),
+    "no rows": ((up.assess(Y, NARROW),), {"earlier": NARROW}, "earlier: forecasts of the same rows go with y_true"),
+    "many looks": ((Y, NARROW), {"earlier": NARROW, "anytime": True}, "anytime: it is for probabilities of classes"),
+}
+
+
+@pytest.mark.parametrize("case", UNCHANGED)
+def test_a_change_that_cannot_be_known_is_refused(case):
+    given, options, said = UNCHANGED[case]
+    with pytest.raises(up.InputError, match=said):
+        up.check(*given, require="change.crps < 9", **options)
 
 
 def test_an_assessment_is_tested_at_its_own_level():
@@ -118,6 +154,58 @@ def test_the_command_tests_columns_of_quantiles(tmp_path, capsys):
     flat = json.loads(capsys.readouterr().out)
     assert flat["failed_requirements"] == 1
     assert flat["wis"] == pytest.approx(up.check(Y, NARROW, require="wis < 9").to_flat()["wis"])
-    for option in ("--earlier", "--apply"):
-        assert main([*command, "wis < 9", option, str(path)]) == 2
-        assert option in capsys.readouterr().err
+    assert main([*command, "wis < 9", "--apply", str(path)]) == 2
+    assert "--apply" in capsys.readouterr().err
+
+
+def test_the_command_compares_with_an_earlier_file(tmp_path, capsys, monkeypatch):
+    """By the first score unless another is named: of all rows as two samples, with an id paired, where less is seen."""
+    monkeypatch.chdir(tmp_path)
+    for name, sd in (("now", 4.4), ("before", 3)):
+        values = MEAN[:, None] + sd * norm.ppf(LEVELS)
+        columns = {f"q{level}": values[:, k] for k, level in enumerate(LEVELS)}
+        pl.DataFrame({"id": np.arange(500), "load": Y, **columns}).write_csv(f"{name}.csv")
+    command = ["check", "now.csv", "--truth", "load", "--quantiles", "q*", "--earlier", "before.csv"]
+    assert main(command) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "change.weighted_interval_score <= 0" in said
+    assert "change from before.csv (500 forecasts), as two independent samples; --on pairs rows" in said
+    assert main([*command, "--on", "id"]) == 1
+    assert "change from before.csv, paired by id (500 rows)" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--on", "id", "--require", "change.crps < 1", "crps < 9", "--json", "-"]) == 0
+    flat = json.loads(capsys.readouterr().out)
+    quantiles = up.Quantiles(LEVELS, pl.read_csv("now.csv").select("^q.*$"))
+    found = up.compare(Y, {"now": quantiles, "then": up.Quantiles(LEVELS, pl.read_csv("before.csv").select("^q.*$"))})
+    assert flat["change.crps"] == pytest.approx(found.between("now", "then")["weighted_interval_score"].difference)
+
+
+def test_forecasts_of_a_hub_are_paired_by_what_identifies_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"place": np.arange(500), "value": Y}).write_csv("truth.csv")
+    for name, sd in (("now", 4.4), ("before", 3)):
+        wide = {str(level): MEAN + sd * norm.ppf(level) for level in LEVELS}
+        lines = pl.DataFrame({"place": np.arange(500), "horizon": 1, **wide}).unpivot(
+            [*map(str, LEVELS)], index=["place", "horizon"], variable_name="output_type_id"
+        )
+        lines.sample(fraction=1, shuffle=True, seed=1).with_columns(output_type=pl.lit("quantile")).write_csv(
+            f"{name}.csv"
+        )
+    command = [
+        "check",
+        "--hub",
+        "now.csv",
+        "--target-data",
+        "truth.csv",
+        "--earlier",
+        "before.csv",
+        "--clusters",
+        "none",
+    ]
+    assert main([*command, "--json", "-"]) == 1
+    flat = json.loads(capsys.readouterr().out)
+    values = (MEAN[:, None] + sd * norm.ppf(LEVELS) for sd in (4.4, 3))
+    now, before = (up.Quantiles(LEVELS, each) for each in values)
+    score = "weighted_interval_score"
+    found = up.compare(Y, {"now": now, "before": before}, clusters=None, confidence=0.9).between("now", "before")[score]
+    ends = [flat[f"change.{score}{end}"] for end in ("", ".lower", ".upper")]
+    np.testing.assert_allclose(ends, [found.difference, *found.interval], rtol=1e-9)

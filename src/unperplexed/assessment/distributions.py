@@ -124,8 +124,7 @@ def assess_distributions_by(
     adjusted = holm(np.array([each.diagnosis.overall_p_value for each in found])).tolist()
     order = np.argsort([-_WORST[sort](each) for each in found], kind="stable")  # which has NaN last
     groups = tuple(DistributionGroup(keyed[at], found[at], adjusted[at]) for at in order)
-    whole = _mendable(rows, assessed(rows, scored, confidence))
-    return DistributionBreakdown(whole, keys.names, groups, sort)
+    return DistributionBreakdown(_mendable(rows, assessed(rows, scored, confidence)), keys.names, groups, sort)
 
 
 def _read(y_true: Any, forecast: Predictive, settings: DistributionSettings) -> tuple[DistributionRows, Scored]:
@@ -184,21 +183,14 @@ def assess_distribution_tally(tally: DistributionTally, confidence: float = 0.95
     checked_sampling(confidence, 0, 0)
     rows = tally.rows()
     if tally.n_rows < FEWEST or rows.impossible.all() or not float(tally.weights[0]):
-        raise InputError(
-            f"the tally has {number_of(tally.n_rows, 'row')}; there are to be at least {FEWEST}, one of them of"
-            " positive weight with an outcome that its forecast holds possible."
-        )
+        known = "one of them of positive weight with an outcome that its forecast holds possible"
+        have = number_of(tally.n_rows, "row")
+        raise InputError(f"the tally has {have}; there are to be at least {FEWEST}, {known}.")
     found = ((name, tally.score(name)) for name in tally.scores)
-    wide = bool((~rows.point).any())
-    return _described(
-        rows,
-        RowMeans.of(rows),
-        None if tally.own is None else np.array(tally.own),
-        confidence,
-        form="PIT intervals" if wide and tally.form == "PIT values" else tally.form,
-        scores={name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found},
-        notes=(*tally.notes, _OF_A_TALLY),
-    )
+    scores = {name: Metric(x.mean, x.standard_error, x.interval(confidence)) for name, x in found}
+    form = "PIT intervals" if tally.form == "PIT values" and (~rows.point).any() else tally.form
+    edges, notes = None if tally.own is None else np.array(tally.own), (*tally.notes, _OF_A_TALLY)
+    return _described(rows, RowMeans.of(rows), edges, confidence, form=form, scores=scores, notes=notes)
 
 
 def _described(
@@ -284,20 +276,10 @@ def _thresholds(rows: DistributionRows, confidence: float) -> tuple[Threshold, .
     excess = [rows.means.uncertain(each) for each in events - predicted]
     adjusted = holm(np.array([each.p_value() for each in excess])).tolist()
     level = 1 - alpha_of(confidence) / len(labels)
-    return tuple(
-        Threshold(
-            label,
-            f"{label}{' or above' * (k < len(labels))}",
-            rows.means.mean(p),
-            rows.means.mean(event),
-            apart.mean,
-            apart.interval(level),
-            p_value,
-        )
-        for k, (label, p, event, apart, p_value) in enumerate(
-            zip(labels, predicted, events, excess, adjusted, strict=True), 1
-        )
-    )
+    names = [*(f"{label} or above" for label in labels[:-1]), str(labels[-1])]
+    means = (map(rows.means.mean, each) for each in (predicted, events))
+    intervals = [each.interval(level) for each in excess]
+    return tuple(map(Threshold, labels, names, *means, [each.mean for each in excess], intervals, adjusted))
 
 
 _SCORED = 20_000

@@ -89,9 +89,8 @@ class PitShares(Frozen, eq=False):
     def coverage(self) -> Iterator[Coverage]:
         """Yield the shares of outcomes inside central intervals, the narrowest first."""
         every = [*self.intervals()]
-        widths = (
-            repeat(math.nan) if self.widths is None else self.widths([(low, high) for _, low, high in every]).tolist()
-        )
+        ends = [(low, high) for _, low, high in every]
+        widths = repeat(math.nan) if self.widths is None else self.widths(ends).tolist()
         for (name, low, high), width in zip(every, widths, strict=False):
             held = self.share_of(self.below(high) - self.below(low))
             yield Coverage(name, high - low, held, not self._members, width)

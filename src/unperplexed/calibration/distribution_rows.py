@@ -137,14 +137,10 @@ class DistributionRows(Frozen, eq=False):
 
     def only(self, some: Ints) -> DistributionRows:
         """Return some of the rows."""
-        groups, windows = (None if each is None else chosen(each, some) for each in (self.groups, self.windows))
-        beside: dict[str, Any] = {
-            "groups": groups,
-            "windows": windows,
-            "rows": self.rows.subset(some),
-            "kept": self.kept[some],
-        }
-        return replace(self, y=self.y[some], forecast=self.forecast.subset(some), **beside)
+        groups = None if self.groups is None else chosen(self.groups, some)
+        windows: Any = None if self.windows is None else chosen(self.windows, some)
+        kept = replace(self, groups=groups, windows=windows, kept=self.kept[some])
+        return replace(kept, y=self.y[some], forecast=self.forecast.subset(some), rows=self.rows.subset(some))
 
     def widths(self, intervals: Sequence[tuple[float, float]]) -> Floats:
         """Return the mean widths of predicted intervals between two shares each; NaN where these are not known."""
@@ -183,9 +179,8 @@ def read_distributions(
     n, found = len(forecast), observed(y_true, forecast, options, there)
     kept = found.kept
     if len(kept) < FEWEST:
-        raise InputError(
-            f"y_true: {len(kept):,} of {n:,} forecasts are left to assess; there are to be at least {FEWEST}."
-        )
+        left = f"{len(kept):,} of {n:,} forecasts are left to assess"
+        raise InputError(f"y_true: {left}; there are to be at least {FEWEST}.")
     y = np.full((n, 1), np.nan)
     y[kept, 0] = found.y
     notes = [*forecast.notes, *questions(y, "outcomes")]
@@ -198,10 +193,8 @@ def read_distributions(
     rows = found.forecast.rows_of(found.y, found.censored, found.weight)
     weighted = True if rows.weight is None else rows.weight > 0
     if not (~rows.impossible & weighted).any():
-        raise InputError(
-            f"y_true: each of the {rows.n:,} outcomes is outside of all that its forecast holds possible. Check that"
-            " both have the same unit."
-        )
+        outside = f"each of the {rows.n:,} outcomes is outside of all that its forecast holds possible"
+        raise InputError(f"y_true: {outside}. Check that both have the same unit.")
     search = DependenceSearch(reason=DECLINED if clusters is None else DECLARED)
     if named is not None:
         notes += _beyond(rows, codes, named)

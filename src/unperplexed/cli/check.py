@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from .._lib.output_files import taking_turns
 from .._lib.serialize import result_json
 from ..assessment.flat import NamedMetric
 from ..assessment.result import Assessment
+from ..comparison.sequential import PREFIX, changes_of_pairs, changes_of_samples
 from ..monitoring.gate import checked, refuse_for_numbers
 from ..monitoring.requirements import Requirement, scoring_rules
 from ..sources.readers.formats import place_of, with_folders
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 FAILED = 1
 """Exit code where a requirement is not met."""
 
-_DEFAULT = ("change.log_loss <= 0", "change.brier_score <= 0")
-"""What is required of the change from earlier forecasts, where nothing else is."""
+_DEFAULT = ("change.log_loss", "change.brier_score")
+"""Changes from earlier forecasts that are required not to be above 0, where nothing else is required."""
 
 _FILES = "FILE"
 """What several files are called together, as in the help."""
@@ -41,11 +42,10 @@ def check(arguments: argparse.Namespace) -> int:
     a, outputs = arguments, Outputs(arguments)
     numbers = predicts_numbers(a)
     point, a.confidence = a.confidence is None, CONFIDENCE if a.confidence is None else a.confidence
-    wanted = [*a.require] or ([*_DEFAULT] if a.earlier else [])
-    parsed = [Requirement.parse(text) for text in wanted]
-    if not parsed:
+    parsed = [Requirement.parse(text) for text in a.require]
+    if not (parsed or a.earlier):
         raise InputError("--require: no requirement; name at least one, such as --require 'log_loss < 0.4'.")
-    refuse_for_numbers(first_given(a, ("earlier", "anytime")) if numbers else "")
+    refuse_for_numbers(first_given(a, ["anytime"]) if numbers else "")
     if a.on and not a.earlier and not numbers:
         raise InputError("--on: pairs rows with earlier forecasts; name their file with --earlier.")
     if not a.earlier and any(each.name.startswith("change.") for each in parsed):
@@ -53,9 +53,10 @@ def check(arguments: argparse.Namespace) -> int:
     if a.earlier and {*map(place_of, with_folders(a.files))} & {*map(place_of, with_folders([a.earlier]))}:
         raise InputError(f"--earlier {a.earlier}: these are the forecasts of FILE itself; name earlier forecasts.")
     a.metric = scoring_rules(parsed, of_classes=not numbers)
-    assessed, changes, against = (_of_numbers(a), {}, "") if numbers else _of_classes(a, parsed)
-    if not a.require:  # two infinite log losses have no difference
-        wanted = [text for text in wanted if math.isfinite(changes[text.split()[0]].value)]
+    assessed, changes, against = _of_numbers(a) if numbers else _of_classes(a, parsed)
+    unasked = [f"{PREFIX}{name}" for name in assessed.scores][:1] if numbers else _DEFAULT
+    finite = [name for name in unasked if name in changes and math.isfinite(changes[name].value)]
+    wanted = [*a.require] or [f"{name} <= 0" for name in finite]  # two infinite log losses have no difference
     gate = partial(checked, point=point, anytime=a.anytime, min_effect=a.min_effect)
     found = gate(assessed, wanted, changes=changes, against=against)
     written = {} if a.junit is None else {a.junit: found.to_junit().encode()}
@@ -67,40 +68,49 @@ def check(arguments: argparse.Namespace) -> int:
     return 0 if found else FAILED
 
 
-def _of_numbers(a: argparse.Namespace) -> Any:
-    from .distributions import assessment_of_distributions
-
-    return assessment_of_distributions(a)
+Changes = Mapping[str, NamedMetric]
 
 
-def _of_classes(
-    a: argparse.Namespace, parsed: Sequence[Requirement]
-) -> tuple[Assessment, Mapping[str, NamedMetric], str]:
+def _of_numbers(a: argparse.Namespace) -> tuple[Any, Changes, str]:
+    """Assess predictive distributions; also give their changes from earlier ones, and how these were found."""
+    from .distributions import assessment_of_distributions, compared_forecasters, of_files, paired_files
+
+    now, before = assessment_of_distributions(a), partial(assessment_of_distributions, of_files(a, [a.earlier]))
+    return now, *_changes(a, now, before, lambda files: compared_forecasters(a, paired_files(a, files, common=True)))
+
+
+def _of_classes(a: argparse.Namespace, parsed: Sequence[Requirement]) -> tuple[Assessment, Changes, str]:
     """Assess forecasts of classes; also give their changes from earlier ones, and how these were found."""
     rows = Input.of(a).settled()
     asked = Asked.of(a, rows)
     a.reference = "base-rate" if any(each.name.endswith("skill") for each in parsed) else None
     assessed = with_asked(a, asked, assessment_of)
     rows.say_dropped([assessed])
-    return assessed, *(_changes(a, rows, assessed) if a.earlier else ({}, ""))
+
+    def before() -> Assessment:
+        return assessment_of(Asked.of(a, rows.of_file(a.earlier).settled()))
+
+    return assessed, *_changes(a, assessed, before, partial(_compared, a, rows))
 
 
-def _changes(a: argparse.Namespace, rows: Input, now: Assessment) -> tuple[Mapping[str, NamedMetric], str]:
-    """Give the change of every score from earlier forecasts, and how it was found."""
-    from ..comparison.sequential import changes_of_pairs, changes_of_samples
-
-    if not a.on:
-        before = assessment_of(Asked.of(a, rows.of_file(a.earlier).settled()))
-        tags = "".join(f"{kind} {text}, " for kind, text in before.source.tally.tags.words().items())
+def _changes(
+    a: argparse.Namespace, now: Any, assessed: Callable[[], Any], compared: Callable[[Mapping[str, list[str]]], Any]
+) -> tuple[Changes, str]:
+    """Give the change of every score from earlier forecasts, assessed or compared, and how it was found."""
+    if not a.earlier:
+        return {}, ""
+    if not (a.on or a.hub):  # whose columns identify forecasts
+        before = assessed()
+        known = {} if predicts_numbers(a) else before.source.tally.tags.words()
+        tags = "".join(f"{kind} {text}, " for kind, text in known.items())
         shared = ", although clusters may be in both" if a.ways else ""
         samples = f"as two independent samples{shared}; --on pairs rows"
-        return changes_of_samples(
-            now, before
-        ), f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
+        how = f"change from {a.earlier} ({tags}{before.n_rows:,} forecasts), {samples}"
+        return changes_of_samples(now, before), how
     name = str(a.files[0]) if len(a.files) == 1 else _FILES
-    compared = _compared(a, rows, {name: list(a.files), a.earlier: [a.earlier]})
-    how = f"change from {a.earlier}, paired by {', '.join(a.on)} ({compared.n_rows:,} rows)"
-    return changes_of_pairs(compared, name), how
+    found = compared({name: list(a.files), a.earlier: [a.earlier]})
+    how = f"change from {a.earlier}, paired by {', '.join(a.on) or 'forecast'} ({found.n_rows:,} rows)"
+    return changes_of_pairs(found, name), how
 
 
 def _compared(a: argparse.Namespace, rows: Input, files: Mapping[str, Sequence[str]]) -> Comparison:

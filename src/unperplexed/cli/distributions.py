@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
+from .._lib.formatting import number_of
 from ..forecasts.reading import AUTO
 from ..pairing.distribution_skill import REFERENCES, DistributionSettings, ScoreSkill
 from ..sources.hub import hub_files
@@ -29,27 +30,21 @@ if TYPE_CHECKING:
     from ..assessment.distribution_result import DistributionAssessment, DistributionBreakdown
     from ..comparison.distributions import DistributionComparison
     from ..forecasts.distributions.predictive import Predictive
+    from ..recalibration.distribution_pools import DistributionPool
     from ..recalibration.recalibrator import Recalibrator
     from ..tally.distributions import DistributionTally
 
 _SOME = 0.05
 """Share of the fit's forecasts among others that is no chance."""
 
-_OF_CLASSES = (
-    *("prob", "pair", "labels", "ignore_label", "scale", "floor", "measured", "view", "ordered", "apply", "engine"),
-    *("jobs", "show", "resamples", "seed", "lag", "anytime", "forecast", "among"),
-)
-"""Options of forecasts of classes."""
-
-_KNOWN = {"recalibrate": ("apply", "seed"), "assess": ("engine", "among"), "tally": ("engine",)}
-_KNOWN["where"] = "among", "seed"
-"""Those of them that a command has a use for."""
+_PROBABILITIES = ("prob", "ordered", "forecast")
+"""Options that name probabilities of classes."""
 
 _OF_TALLIES = ("clusters", "parts", "cells")
 """Options of tallies of classes."""
 
 _OF_ORDERED = ("ordered", "labels")
-"""Those of them that say how categories of a hub are read."""
+"""Options of classes that say how categories of a hub are read."""
 
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
@@ -71,10 +66,14 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
     """Compare the forecasters whose predictive distributions the options name."""
+    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
+    return compared_forecasters(a, _forecasters_of(a))
+
+
+def compared_forecasters(a: argparse.Namespace, read: Mapping[str, ReadDistributions]) -> DistributionComparison:
+    """Compare forecasters whose predictive distributions were read."""
     from ..comparison.distributions import compared_distributions
 
-    refuse_given(a, ["by"], ": compare does not group distributions; choose one group at a time with --where.")
-    read = _forecasters_of(a)
     one = next(iter(read.values()))
     found = compared_distributions(one.y, {name: each.forecast for name, each in read.items()}, _asked(a, one))
     notes = dict.fromkeys(note for each in read.values() for note in each.notes)
@@ -104,14 +103,32 @@ def _forecasters_of(a: argparse.Namespace) -> dict[str, ReadDistributions]:
 
     if not (a.hub or a.forecaster):
         PairingOptions(a.on, a.in_order, a.common)  # which refuses files that nothing matches
-        named = {name: argparse.Namespace(**{**vars(a), "files": each}) for name, each in named_files(a.files).items()}
-        return paired_distributions({name: distributions_of(each) for name, each in named.items()}, a.on, a.common)
+        return paired_files(a, named_files(a.files), a.common)
     read = distributions_of(a)
     column = a.forecaster or next(name for name in MODEL if name in read.frame.columns)
-    made = [name for name in _reference(a)[1] if ":" in name]
-    beside = {column, *a.cluster_columns, *made}
-    others = [each.name for each in read.frame if each.name not in beside and each.n_unique() > 1]
-    return paired_distributions(read.by(column), a.on or others, a.common)
+    return paired_distributions(read.by(column), _identifying(a, read.frame, column), a.common)
+
+
+def _identifying(a: argparse.Namespace, frame: pl.DataFrame, *models: str) -> Sequence[str]:
+    """Name the columns that identify a forecast of a forecaster, whom others name: all that vary, if none is named."""
+    beside = {*models, *a.cluster_columns, *(name for name in _reference(a)[1] if ":" in name)}
+    return a.on or [each.name for each in frame if each.name not in beside and each.n_unique() > 1]
+
+
+def of_files(a: argparse.Namespace, files: Sequence[str]) -> argparse.Namespace:
+    """Return the same options for other files."""
+    return argparse.Namespace(**{**vars(a), "files": files})
+
+
+def paired_files(
+    a: argparse.Namespace, files: Mapping[str, Sequence[str]], common: bool
+) -> dict[str, ReadDistributions]:
+    """Read the files of each forecaster, and choose the forecasts that all have."""
+    from ..comparison.files import paired_distributions
+
+    read = {name: distributions_of(of_files(a, each)) for name, each in files.items()}
+    on = _identifying(a, next(iter(read.values())).frame, *MODEL) if a.hub else a.on
+    return paired_distributions(read, on, common)
 
 
 def _asked(a: argparse.Namespace, read: ReadDistributions) -> DistributionSettings:
@@ -166,10 +183,9 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Se
         if made.distributions is None:
             return made.transform(forecast)
         if (known := made.distributions.known(forecast)) > _SOME:
-            rows.say(
-                f"about {known:.0%} of the forecasts that the map was fitted to are among these. Mended, they look"
-                " better than new ones will; assess the map by its own gain, or on other rows"
-            )
+            better = "better than new ones will; assess the map by its own gain, or on other rows"
+            among = f"about {known:.0%} of the forecasts that the map was fitted to are among these"
+            rows.say(f"{among}. Mended, they look {better}")
         new, share = made.distributions.mended(forecast)
         beyond.append(share)
         return new
@@ -178,6 +194,52 @@ def write_distributions(a: argparse.Namespace, made: Recalibrator, fitted_to: Se
     share = max(beyond)
     outside = f"; {share:.0%} of the new numbers lie above or below all old ones of their row, and are extrapolated"
     return f"{a.output}: {recalibrated_of(changed, lines)}{outside * bool(share)}"
+
+
+_POOL = "the pool"
+"""Name of a pool beside its forecasters."""
+
+
+def pooled_forecasters(
+    a: argparse.Namespace, settings: Mapping[str, Any]
+) -> tuple[DistributionPool, DistributionComparison]:
+    """Pool the forecasters whose predictive distributions the options name, and compare the pool with each."""
+    from ..comparison.distributions import compared_distributions
+    from ..forecasts.distributions.partitions import Quantiles
+    from ..recalibration.pools import pool
+
+    read = _forecasters_of(a)
+    one, forecasts = next(iter(read.values())), {name: each.forecast for name, each in read.items()}
+    if _POOL in read:
+        raise InputError(f"{_POOL}: two forecasters of that name; give another with NAME=FILE.")
+    reading = reading_of(a, one)
+    fits = isinstance(one.forecast, Quantiles) and settings.get("method") != "median"
+    options = {**settings, "folds": a.folds, "seed": a.seed, **reading}
+    found: DistributionPool = pool(one.y if fits else None, forecasts, **options)
+    beside = compared_distributions(one.y, forecasts | {_POOL: found.forecast}, DistributionSettings(reading))
+    return found, beside
+
+
+def write_pooled(a: argparse.Namespace, files: Mapping[str, str]) -> str:
+    """Write the file of the first forecaster with pooled distributions in place of its own; say what was written."""
+    from ..recalibration.distribution_pools import DistributionPool
+    from ..sources.mended_files import write_mended
+    from ..sources.predictive import read_forecasts
+
+    if not a.in_order or a.hub:
+        raise InputError("--apply takes a file of each forecaster, with the same rows in the same order: --in-order.")
+    made, rows, selection = DistributionPool.load(a.apply), Input.of(a), selection_of(a)
+    (first, path), *more = files.items()
+    others = {name: read_forecasts([each], selection, rows.reading, rows.say) for name, each in more}
+
+    def mend(forecast: Predictive) -> Predictive:
+        pooled = made.transform({first: forecast, **others})
+        if pooled.form != forecast.form:
+            raise InputError(f"--apply: {pooled.form} have no room in a file of {forecast.form}. Pool them in Python.")
+        return pooled
+
+    lines, _ = write_mended(path, a.output, selection, rows.reading, mend, rows.say, a.named or "*")
+    return f"{a.output}: {number_of(lines, 'row')} pooled"
 
 
 def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
@@ -208,9 +270,8 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
     refuse_given(a, _UNORDERED, f"{said} leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
-        raise InputError(
-            f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
-        )
+        remedy = "give the file that the tally came from."
+        raise InputError(f"{rows.tallies[0]}: thresholds are counted from rows; {remedy}")
     with rows:
         found = gathered_chunks(rows.chunks()(), "forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
@@ -222,7 +283,7 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:
     """Assess tallies, or what an engine counts, which know no groups, references or rows."""
-    others = () if predicts_numbers(a) else ("metric", *_OF_CLASSES)
+    others = () if predicts_numbers(a) else ("metric", *_PROBABILITIES, *a.of_classes)
     said = " is not for tallies of predictive distributions, nor for what --engine counts"
     refuse_given(a, ("by", "sort", "reference", "clusters", *others), f"{said}. Leave it out, or assess the rows.")
     from ..assessment.distributions import assess_distribution_tally
@@ -284,28 +345,24 @@ def selection_of(a: argparse.Namespace) -> PredictiveSelection:
     [form, *others] = [form for form in PREDICTIVE if getattr(a, form)]
     if others:
         raise InputError(f"--{form} and --{others[0]} each name the forecasts; leave one of them out.")
-    known = _KNOWN.get(a.command, ()) + (_OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ())
-    if option := first_given(a, [name for name in _OF_CLASSES if name not in known]):
-        instead = (
-            "The report (--report PAGE.html) has all sections." if option == "--show" else "Leave one of them out."
-        )
+    known = _OF_ORDERED if a.command != "recalibrate" and a.hub and a.ordered else ()
+    if option := first_given(a, [name for name in (*_PROBABILITIES, *a.of_classes) if name not in known]):
+        remedies = {"--show": "The report (--report PAGE.html) has all sections."}
+        instead = remedies.get(option, "Leave one of them out.")
         raise InputError(f"{option} is for probabilities of classes, not for --{form}. {instead}")
     if "rescale" in a.invalid:
         raise InputError("--invalid rescale is for probabilities; drop leaves rows out in which a number is missing.")
     if a.truth[1:]:
         raise InputError(f"--truth {' '.join(a.truth)}: the outcome is a number, in one column.")
+    as_named = {name: getattr(a, name) for name in ("target_data", "weight", "issued", "target_date", "ordered")}
     return PredictiveSelection(
         form,
         getattr(a, form),
         next(iter(a.truth), None),
-        a.target_data,
-        [*a.on, *filter(None, [getattr(a, "forecaster", None)])],
-        a.weight,
-        pairs("--censored", a.censored, ("above", "below")),
-        a.cluster_columns,
-        [*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
-        a.issued,
-        a.target_date,
-        RowFilter(a.where or ""),
-        a.ordered,
+        on=[*a.on, *filter(None, [getattr(a, "forecaster", None)])],
+        censored=pairs("--censored", a.censored, ("above", "below")),
+        clusters=a.cluster_columns,
+        keys=[*getattr(a, "by", ()), *_searched(a), *_reference(a)[1]],
+        where=RowFilter(a.where or ""),
+        **as_named,
     )

@@ -139,8 +139,8 @@ def predicts_numbers(arguments: argparse.Namespace) -> bool:
     return any(getattr(arguments, form) for form in PREDICTIVE)
 
 
-def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
-    """Add what holds predictive distributions of a number, instead of probabilities."""
+def add_predictive(command: argparse.ArgumentParser, paired: str = "", pooled: bool = False) -> None:
+    """Add what holds predictive distributions of a number, instead of probabilities; only forms that are pooled."""
     files = next(each for each in command._actions if each.dest == "files")
     files.nargs = "*"  # --hub may name the forecasts instead
     add = About("rows", command)
@@ -151,6 +151,21 @@ def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
     add.many("--quantiles", "LEVEL=COLUMN", text)
     text = "members of an ensemble, or draws: columns, 'm*'; or ID=VALUE of a long table"
     add.many("--samples", "COLUMN", text)
+    if pooled:
+        command.set_defaults(distribution=[], pit=[], censored=[])
+    else:
+        _add_formulas(add)
+    text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
+    add.many("--hub", "PATH", text)
+    add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
+    if not any(each.dest == "on" for each in command._actions):
+        text = f"{paired}columns that identify a forecast of a long table (default: all but level and value)"
+        add.many("--on", "COLUMN", text)
+    command.set_defaults(issued=None, target_date=None, ordered=False)
+
+
+def _add_formulas(add: About) -> None:
+    """Add distributions that are not known by numbers, and limits of outcomes."""
     text = (
         "a distribution by its parameters, columns or numbers: normal mean=mu sd=s; t, lognormal, gamma, poisson,"
         " negative-binomial; zero=COLUMN adds an atom at 0"
@@ -159,13 +174,6 @@ def add_predictive(command: argparse.ArgumentParser, paired: str = "") -> None:
     add.many("--pit", "COLUMN", "predicted probabilities below the outcome and up to it; one column if they are equal")
     text = "limits above=COLUMN or below=COLUMN, beyond which outcomes are not observed: one for each row"
     add.many("--censored", "SIDE=COLUMN", text)
-    text = "forecasts of a hub (hubverse): its folder, a team's or files, instead of FILE"
-    add.many("--hub", "PATH", text)
-    add("--target-data", metavar="FILE", text="the file of the outcomes, matched by location and date, or by --on")
-    if not any(each.dest == "on" for each in command._actions):
-        text = f"{paired}columns that identify a forecast of a long table (default: all but level and value)"
-        add.many("--on", "COLUMN", text)
-    command.set_defaults(issued=None, target_date=None, ordered=False)
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:

@@ -31,7 +31,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
     text = "a change exactly at its limit ever fails with a probability of 5%% at most, however often one looks"
     add.switch("--anytime", f"{text}{CLASSES}")
     text = "earlier forecasts, such as a release's tally: 'change.log_loss < 0.01' (default: log loss and Brier score"
-    add("--earlier", metavar="FILE", text=f"{text} have not become worse){CLASSES}")
+    add("--earlier", metavar="FILE", text=f"{text} have not become worse; of distributions their first score)")
     options.add_among(command, CLASSES)
     options.add_clusters(command)
     options.add_floor(command)
@@ -178,12 +178,13 @@ def add_pool(command: argparse.ArgumentParser) -> None:
     """Add input, pairing, and what fits and applies a pool."""
     options.add_input(command, pairs=False)
     options.add_pairing(command, compares=False)
+    options.add_predictive(command, pooled=True)
     add = About("forecast", command)
     # The names are those of pool(), and so are the defaults; a test compares them.
     text = (
         "mean of the probabilities: linear (default), logarithmic, or mean, of an order; what is not named is fitted:"
         " linear:equal, linear:a=0.3,b=0.7 (weights), power=2 (above 1 extremizes), mean:order=-1, map=auto, power,"
-        " beta or none"
+        " beta or none; of distributions quantiles (default: averaged), median, or linear"
     )
     add("--method", default="linear", metavar="NAME[:SETTINGS]", text=text)
     add.number("--folds", "K", "number of cross-validation folds (default: 5)")

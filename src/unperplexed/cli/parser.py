@@ -91,6 +91,7 @@ def _parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.N
     named = [action for action in command._actions if action.option_strings and action.dest not in kept]
     named = [action for action in named if getattr(parsed, action.dest, action.default) != action.default]
     parsed.given = {action.dest: action.option_strings[-1] for action in named}
+    parsed.of_classes = [action.dest for action in named if str(action.help).endswith(options.CLASSES)]
     settle(parsed)
     return parsed
 

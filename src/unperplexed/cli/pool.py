@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._lib.errors import InputError, check_choice, listed
-from .._lib.formatting import number_of
+from .._lib.formatting import number_of, short_name
 from .._lib.progress import progress_bar
 from .._lib.serialize import json_text
 from .._lib.typing import AnyFloats, Floats
@@ -29,7 +29,7 @@ from ..sources.rewriting import ForecastFile, forecast_file
 from ..sources.writers import TABLES
 from .classes import NewRows, on_scale, written_text
 from .input import Input, rivals_of
-from .options import first_given
+from .options import first_given, predicts_numbers
 from .outputs import MAPS, Outputs, show_while_read
 from .own_options import POOLED
 from .recalibrate import saved_with_reading
@@ -50,6 +50,9 @@ def pool(arguments: argparse.Namespace) -> None:
 def _fit(a: argparse.Namespace) -> None:
     if a.named is not None:
         raise InputError("--as names new columns; it goes with --apply POOL.")
+    if predicts_numbers(a):
+        _fit_distributions(a)
+        return
     how = partial(_fitted, a=a, settings=settings_of(a.method))
     files = named_files(a.files)
     a.files = [path for paths in files.values() for path in paths]
@@ -61,15 +64,28 @@ def _fit(a: argparse.Namespace) -> None:
     outputs.write(lambda: saved, found.__str__, written)
 
 
+def _fit_distributions(a: argparse.Namespace) -> None:
+    """Fit to predictive distributions; what is shown is the pool, cross-fitted, beside its forecasters."""
+    from ..recalibration.distribution_pools import METHODS
+    from .distributions import pooled_forecasters
+
+    settings = settings_of(a.method, METHODS) if "method" in a.given else {}
+    outputs, (made, beside) = Outputs(a, MAPS), pooled_forecasters(a, settings)
+    saved, weights = made.to_dict(), ", ".join(f"{short_name(name)} {w:.3f}" for name, w in made.weights.items())
+    written = outputs.page(beside) | {a.output: saved_with_reading(a, saved)}
+    said = f"Weights ({made.method}): {weights}.\n\n"
+    outputs.write(partial(json_text, saved), lambda: said + outputs.text(beside), written)
+
+
 def _fitted(parts: Chunks, pair: Pair, a: argparse.Namespace, settings: dict[str, Any]) -> Pool:
     """Fit to the rows of files."""
     return pool_of_rows(paired_rows(parts, pair), PoolSettings(**settings, folds=a.folds, seed=a.seed))
 
 
-def settings_of(text: str) -> dict[str, Any]:
+def settings_of(text: str, methods: Sequence[str] = ("linear", "logarithmic", "mean")) -> dict[str, Any]:
     """Read METHOD, or METHOD:SETTING,SETTING: order=R, power=A, map=NAME, equal, and weights by name."""
     method, _, settings = text.partition(":")
-    check_choice("--method", method, ("linear", "logarithmic", "mean"))
+    check_choice("--method", method, methods)
     found: dict[str, Any] = {"method": method, "order": None, "weights": None, "power": None, "map": "auto"}
     weights: dict[str, float] = {}
     for word in settings.split(",") if settings else ():
@@ -84,10 +100,8 @@ def settings_of(text: str) -> dict[str, Any]:
             else:
                 weights[name] = float(value if sign else "")
         except ValueError:
-            raise InputError(
-                f"--method {text}: {word!r} is no setting; known are order=R, power=A, map=NAME, equal, and weights"
-                " such as a=0.3,b=0.7."
-            ) from None
+            known = "order=R, power=A, map=NAME, equal, and weights such as a=0.3,b=0.7."
+            raise InputError(f"--method {text}: {word!r} is no setting; known are {known}") from None
     check_choice("--method map", found["map"], ("auto", "power", "beta", "none"))
     return found | ({"weights": weights} if weights else {})
 
@@ -97,6 +111,11 @@ def _apply(a: argparse.Namespace) -> None:
     if option:
         more = ": files need the same rows in the same order (--in-order)" if option == "--on" else ""
         raise InputError(f"{option} is for the fit of a pool; leave it out with --apply{more}.")
+    if predicts_numbers(a):
+        from .distributions import write_pooled
+
+        Outputs(a, tuple(TABLES)).print(write_pooled(a, _one_each(named_files(a.files))))
+        return
     files, rivals = named_files(a.files), rivals_of(a.forecast)
     a.files = [path for paths in files.values() for path in paths]
     outputs, rows = Outputs(a, tuple(TABLES)), Input.of(a)
@@ -176,6 +195,9 @@ def _new_rows(name: str, plan: Plan, made: Pool, reading: FileReading, say: Saye
     return NewRows(made.labels, plan, reading, lambda said: say(f"{name}: {said}"), "pool", name)
 
 
+_ALIKE = "Both need the same rows in the same order."
+
+
 class _InOrder:
     """Successive rows of another forecaster's file."""
 
@@ -197,10 +219,8 @@ class _InOrder:
         while missing > 0:
             batch = next(self._rows, None)
             if batch is None:
-                raise InputError(
-                    f"{self._file.file.name} has only {self._taken + n - missing:,} rows, fewer than this file. Both"
-                    " need the same rows in the same order."
-                )
+                found = f"{self._file.file.name} has only {self._taken + n - missing:,} rows"
+                raise InputError(f"{found}, fewer than this file. {_ALIKE}")
             parts.append(batch)
             missing -= len(batch)
         rows = np.concatenate(parts) if parts else np.empty((0, len(self._file.plan.prob)))
@@ -210,9 +230,7 @@ class _InOrder:
     def finish(self) -> None:
         """Refuse rows that are left."""
         if len(self._left) or next(self._rows, None) is not None:
-            raise InputError(
-                f"{self._file.file.name} has more rows than this file. Both need the same rows in the same order."
-            )
+            raise InputError(f"{self._file.file.name} has more rows than this file. {_ALIKE}")
 
 
 def forecaster_files(
@@ -227,22 +245,17 @@ def forecaster_files(
     """Open the file in which all forecasters stand, or a file of each, for a pool of these forecasters."""
     within = bool(rivals)
     if within and (prob or in_order):
-        raise InputError(
-            "--forecaster names the columns of each forecaster in one file; leave out --prob and --in-order."
-        )
+        remedy = "leave out --prob and --in-order."
+        raise InputError(f"--forecaster names the columns of each forecaster in one file; {remedy}")
     if within and len(files) > 1:
         raise InputError("--apply with --forecaster writes the rows of one file to another; name one FILE.")
     if not within and not in_order:
-        raise InputError(
-            "name the columns of each forecaster in one FILE with --forecaster, or say --in-order if the files have the"
-            " same rows in the same order."
-        )
+        ordered = "say --in-order if the files have the same rows in the same order."
+        raise InputError(f"name the columns of each forecaster in one FILE with --forecaster, or {ordered}")
     names = [*(rivals if within else files)]
     if set(names) != set(made.weights):
-        raise InputError(
-            f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}. Name the same, with"
-            " --forecaster NAME=COLUMN or NAME=FILE."
-        )
+        wrong = f"the pool is of the forecasters {listed([*made.weights])}, these are {listed(names)}"
+        raise InputError(f"{wrong}. Name the same, with --forecaster NAME=COLUMN or NAME=FILE.")
     if not within:
         opened = {name: forecast_file(path, prob, reading) for name, path in files.items()}
         for name, each in opened.items():

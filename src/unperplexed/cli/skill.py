@@ -32,8 +32,7 @@ def skill(arguments: argparse.Namespace) -> None:
     if predicts_numbers(a):
         from .distributions import skill_of_distributions
 
-        outputs, of_numbers = Outputs(a), skill_of_distributions(a)
-        outputs.write(of_numbers.to_json, partial(outputs.text, of_numbers), outputs.page(of_numbers))
+        Outputs(a).show(skill_of_distributions(a))
         return
     files = _named_by_column(named_files(a.files), a)
     a.files = [*map(unnamed, a.files)]

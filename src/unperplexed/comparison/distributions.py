@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 
 def compared_distributions(
-    y_true: Any,
-    forecasts: Mapping[str, Predictive],
-    settings: DistributionSettings,
+    y_true: Any, forecasts: Mapping[str, Predictive], settings: DistributionSettings
 ) -> DistributionComparison:
     """Compare predictive distributions; `compare` describes it."""
     confidence = settings.confidence
@@ -57,15 +55,10 @@ def compared_distributions(
     pairs = [pair for pair in combinations(ranked, 2) if not of or of in pair]
     level = simultaneous(np.zeros(len(rows) - bool(of)), confidence)[1]
     by, means = rules[0].name, first.means
-    return DistributionComparison(
-        {name: found[name] for name in ranked},
-        _differences(pairs, scores, means, confidence),
-        first.rows.n,
-        confidence,
-        {name: skill_against(first, by, scores[name][by], against, level) for name in ranked},
-        of,
-        tuple(f"{name}: {note}" for name in ranked for note in found[name].notes),
-    )
+    skill = {name: skill_against(first, by, scores[name][by], against, level) for name in ranked}
+    notes = tuple(f"{name}: {note}" for name in ranked for note in found[name].notes)
+    best_first, differences = {name: found[name] for name in ranked}, _differences(pairs, scores, means, confidence)
+    return DistributionComparison(best_first, differences, first.rows.n, confidence, skill, of, notes)
 
 
 def _read(y_true: Any, forecasts: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, DistributionRows]:
@@ -86,10 +79,9 @@ def _complete(forecasts: Mapping[str, Predictive], reading: Mapping[str, Any]) -
     if reading.get("invalid") != "drop":
         for name, each in forecasts.items():
             if lost := int(np.count_nonzero(each.complete & ~there)):
-                raise InputError(
-                    f"forecasts: {lost:,} rows of {name!r} have no complete forecast of another forecaster."
-                    ' invalid="drop" (--invalid drop) leaves these rows out for all.'
-                )
+                gone = f"{lost:,} rows of {name!r} have no complete forecast of another forecaster"
+                remedy = 'invalid="drop" (--invalid drop) leaves these rows out for all.'
+                raise InputError(f"forecasts: {gone}. {remedy}")
     return np.asarray(there)
 
 
@@ -119,10 +111,9 @@ def _alike(forecasts: Mapping[str, Predictive]) -> Mapping[str, Predictive]:
     (first, levels), *others = known.items()
     for name, own in others:
         if own.shape != levels.shape or not np.allclose(own, levels, atol=1e-9, rtol=0):
-            raise InputError(
-                f"forecasts: {first!r} has {len(levels)} levels, {name!r} {len(own)} that differ: scores by other"
-                " levels do not compare. Give all the levels that both have."
-            )
+            differ = f"{first!r} has {len(levels)} levels, {name!r} {len(own)} that differ"
+            remedy = "scores by other levels do not compare. Give all the levels that both have."
+            raise InputError(f"forecasts: {differ}: {remedy}")
     return {
         name: each if name in known else Quantiles(levels, each.quantile(levels)) for name, each in forecasts.items()
     }

@@ -14,8 +14,8 @@ from .._lib.errors import InputError
 from .._lib.formatting import number_of, short_name
 from .._lib.typing import Floats, Ints, ReadOnlyArrays
 from .._version import __version__
+from ..assessment.distribution_result import DistributionAssessment
 from ..assessment.flat import NamedMetric
-from ..assessment.result import Assessment
 from ..forecasts.forecasts import Notes
 from ..forecasts.labels import Label
 from ..forecasts.reading import Reading, reads
@@ -287,12 +287,12 @@ PREFIX = "change."
 """Begins the names of changes: "change.log_loss" is that of the log loss, now minus before."""
 
 
-def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, NamedMetric]:
+def changes_of_samples(now: Any, before: Any) -> dict[str, NamedMetric]:
     """Give the change of each mean score between two independent samples, with Welch's confidence interval.
 
     Parameters
     ----------
-    now, before : Assessment
+    now, before : Assessment or DistributionAssessment
         Assessments of different rows; the interval has the confidence level of ``now``.
 
     Returns
@@ -303,7 +303,8 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, NamedMe
     Raises
     ------
     InputError
-        For other classes; for tallies whose tags say that the data differ, or that a period and model are in both.
+        For other classes, or another form of predictive distributions; for tallies whose tags say that the data
+        differ, or that a period and model are in both.
 
     Examples
     --------
@@ -313,18 +314,11 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, NamedMe
     >>> round(changes_of_samples(now, before)["change.log_loss"].value, 3)
     0.211
     """
-    if now.labels != before.labels:
-        raise InputError(
-            f"earlier (--earlier): its classes are {list(before.labels)}, not {list(now.labels)}; a change"
-            " of scores is between forecasts of the same classes."
-        )
-    refuse_as_earlier(now.source.tally.tags, before.source.tally.tags)
-    found = {}
-    confidence = now.source.sampling.confidence
+    confidence, found = _refuse_unlike(now, before), {}
     for name in now.scores.keys() & before.scores.keys():
-        parts = [(each.score_standard_errors[name], each.independent_rows - 1) for each in (now, before)]
+        (mean, *first), (earlier, *second) = (_mean_score(each, name) for each in (now, before))
+        parts, value = (first, second), mean - earlier
         variance = math.fsum(error**2 for error, _ in parts)
-        value = now.scores[name] - before.scores[name]
         if not 0 < variance < math.inf or min(freedom for _, freedom in parts) <= 0 or not math.isfinite(value):
             found[f"{PREFIX}{name}"] = NamedMetric(value)
             continue
@@ -337,12 +331,35 @@ def changes_of_samples(now: Assessment, before: Assessment) -> dict[str, NamedMe
     return {name: found[name] for name in sorted(found)}
 
 
-def changes_of_pairs(compared: Comparison, now: str) -> dict[str, NamedMetric]:
+def _refuse_unlike(now: Any, before: Any) -> float:
+    """Refuse earlier forecasts whose scores are of another kind; return the confidence level."""
+    if isinstance(now, DistributionAssessment):
+        if now.scores and now.form == getattr(before, "form", ""):
+            return now.confidence
+        alike = "a change of scores is between predictive distributions of the same form that have scores."
+        raise InputError(f"earlier (--earlier): not by {now.form} as these; {alike}")
+    if now.labels != (labels := getattr(before, "labels", ())):
+        raise InputError(
+            f"earlier (--earlier): its classes are {list(labels)}, not {list(now.labels)}; a change"
+            " of scores is between forecasts of the same classes."
+        )
+    refuse_as_earlier(now.source.tally.tags, before.source.tally.tags)
+    return float(now.source.sampling.confidence)
+
+
+def _mean_score(a: Any, name: str) -> tuple[float, float, float]:
+    """Give a mean score, its standard error and its degrees of freedom."""
+    if isinstance(a, DistributionAssessment):
+        return a.scores[name].value, a.scores[name].standard_error, math.nan if a.skill is None else a.skill.degrees
+    return a.scores[name], a.score_standard_errors[name], a.independent_rows - 1
+
+
+def changes_of_pairs(compared: Any, now: str) -> dict[str, NamedMetric]:
     """Give the change of each mean score between two forecasters of the same rows, with its paired interval.
 
     Parameters
     ----------
-    compared : Comparison
+    compared : Comparison or DistributionComparison
         From `compare`, of two forecasters: the earlier one and the one whose change is asked for.
     now : str
         The name of the latter.
@@ -369,8 +386,10 @@ def changes_of_pairs(compared: Comparison, now: str) -> dict[str, NamedMetric]:
     names = list(compared.forecasters)
     if len(names) != 2 or now not in names:
         raise InputError(f"compared: expected two forecasters, one of them {now!r}, got {', '.join(names)}.")
-    [pair] = compared.pairs
-    pair = pair if pair.first == now else pair.mirrored()
+    [other] = [name for name in names if name != now]
+    pair = compared.between(now, other)
+    if not isinstance(compared, Comparison):
+        return {f"{PREFIX}{name}": NamedMetric(each.difference, each.interval) for name, each in pair.items()}
     units, prior = compared.independent_rows, PRIOR_ROWS if compared.n_clusters is None else PRIOR_CLUSTERS
 
     def metric(each: Difference) -> NamedMetric:

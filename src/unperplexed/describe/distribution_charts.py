@@ -109,16 +109,12 @@ def coverage_chart(a: DistributionAssessment) -> Chart:
 def width_chart(a: DistributionAssessment) -> Chart:
     """Draw the probability of central intervals, and how many outcomes they held, over their mean width."""
     expected, held, low, high, width = _covered(a)
-    lines = (
-        Line(width, held, "observed", "Held", low, high, "held"),
-        Line(width, expected, "calibrated", "Predicted", label="predicted"),
-    )
-    x, read = (
-        value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes"),
-        "intervals that hold as many are better narrow",
-    )
-    label = "Coverage of intervals over their mean width"
-    return replace(_square(a, "Coverage against mean width", read, label, x, "Outcomes inside", *lines), references=())
+    shown = Line(width, held, "observed", "Held", low, high, "held")
+    predicted = Line(width, expected, "calibrated", "Predicted", label="predicted")
+    x = value_axis(0.0, float(width.max()), "Mean width, in the unit of the outcomes")
+    read, label = "intervals that hold as many are better narrow", "Coverage of intervals over their mean width"
+    chart = _square(a, "Coverage against mean width", read, label, x, "Outcomes inside", shown, predicted)
+    return replace(chart, references=())
 
 
 def _covered(a: DistributionAssessment) -> Floats:
@@ -144,11 +140,10 @@ def surprises_chart(s: SurprisingForecasts) -> Chart:
     """Draw the most surprising outcomes beside their 80% intervals, which are as wide for all of them."""
     wide = s.high > s.low
     unit = np.where(wide, s.high - s.low, 1.0)
+    places = ((x - s.median) / unit for x in (s.outcome, s.low, s.high))
     rows = [
         Row(f"row {row:,}", float(at), (float(low), float(high)), f"row {row:,} (from 0): outcome {amount(y)}")
-        for row, y, at, low, high, here in zip(
-            s.row, s.outcome, *((x - s.median) / unit for x in (s.outcome, s.low, s.high)), wide, strict=True
-        )
+        for row, y, at, low, high, here in zip(s.row, s.outcome, *places, wide, strict=True)
         if here
     ]
     return forest(
@@ -165,9 +160,7 @@ def thresholds_chart(a: DistributionAssessment) -> Chart:
     """Draw mean exceedance probability and observed frequency by threshold of ordered classes."""
     found = a.thresholds
     at = np.arange(1, len(found) + 1, dtype=np.float64)
-    predicted, observed = (
-        np.array([getattr(each, name) for each in found]) for name in ("mean_prediction", "frequency")
-    )
+    predicted, observed = np.array([(each.mean_prediction, each.frequency) for each in found]).T
     limits = np.array([each.interval for each in found]) + predicted[:, None]
     ticks = [*zip(at.tolist(), short_names((str(each.label) for each in found), 10), strict=True)]
     texts = [
@@ -187,11 +180,8 @@ def thresholds_chart(a: DistributionAssessment) -> Chart:
 
 def groups_chart(b: DistributionBreakdown) -> Chart:
     """Draw how many times as wide the intervals of each group should be."""
-    names = key_texts(each.key for each in b.groups)
-    rows = [
-        Row(name, width.value, width.interval, f"{name}: {number(width.value, 2)}")
-        for name, width in zip(names, (each.assessment.width for each in b.groups), strict=True)
-    ]
+    widths = zip(key_texts(each.key for each in b.groups), (each.assessment.width for each in b.groups), strict=True)
+    rows = [Row(name, width.value, width.interval, f"{name}: {number(width.value, 2)}") for name, width in widths]
     return forest(
         rows[:_MOST_ROWS],
         title="How many times as wide intervals should be",

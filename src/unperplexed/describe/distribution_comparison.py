@@ -42,17 +42,14 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
     degrees = next(iter(c.pairs[0].differences.values())).carried_by - 1
     said = settings(first, f"for differences {(worth := worth_text(degrees))}")
     few = f"The differences are {worth}: intervals and p-values are approximate."
-    warnings = [
-        *[few] * (degrees < _FEW),
-        *[_DRAWS] * any(c.title(each).startswith("Fair") for each in c.scores),
-        *c.notes,
-    ]
+    fair = any(c.title(each).startswith("Fair") for each in c.scores)
+    warnings = [*[few] * (degrees < _FEW), *[_DRAWS] * fair, *c.notes]
     what = f"comparisons with {short_name(c.reference)}" if c.reference else f"pairs, of skill for {len(c.skill)}"
     said += f"; p-values and intervals adjusted for {len(c.pairs):,} {what}" * (len(c.pairs) > 1)
+    title = f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {inside(c.title(c.scores[0]))}"
+    forecasters = Section("forecasters", "Forecasters", tables, "Forecasters")
     return Document(
-        title=naming.titled(
-            f"{len(c.forecasters)} forecasters, {next(iter(c.forecasters))} first by {inside(c.title(c.scores[0]))}"
-        ),
+        title=naming.titled(title),
         facts=(": " if brief else " · ").join(filter(None, [naming.called, counted])),
         headline=headline,
         lead=" ".join([*(f"{each}." for each in lead), *filter(None, [dependence_words(first.dependence)])]),
@@ -60,10 +57,7 @@ def distribution_comparison_document(c: DistributionComparison, naming: Naming, 
         actions=[*costs({name: each.diagnosis for name, each in c.forecasters.items()}, "at least {} nats a forecast")],
         figure=None if brief else differences_chart(c),
         first=Section("differences", "Which is better? Paired differences", differences, "Differences"),
-        sections=[
-            Section("forecasters", "Forecasters", tables, "Forecasters"),
-            how(f"Settings: {said}.", {"Notes": warnings}, naming.command),
-        ],
+        sections=[forecasters, how(f"Settings: {said}.", {"Notes": warnings}, naming.command)],
         summary=[*tables, *differences],
         settings=said,
         more=f"{naming.continued}; assess of each forecaster: histogram, quantiles, coverage",
@@ -81,8 +75,7 @@ def scores_table(c: DistributionComparison) -> Table:
     skill = [*c.skill.values()]
     return Table.of(
         f"Each by itself: mean scores, smaller is better; skill by {inside(c.title(c.scores[0]))} against"
-        f" {skill[0].reference}, 1 is"
-        " perfect, 0 no better.",
+        f" {skill[0].reference}, 1 is perfect, 0 no better.",
         _names(c),
         *(Column(c.title(score), [amount(each.scores[score].value) for each in found]) for score in c.scores),
         estimates("skill", ((each.value.value, each.value.interval) for each in skill), two_decimals),
@@ -95,15 +88,13 @@ def calibration_table(c: DistributionComparison) -> Table:
     found = [*c.forecasters.values()]
     errors = (each.diagnosis for each in found)
     wrong = [each.in_brief if each.findings else short_verdict(each) for each in errors]
-    usual = sorted({(each.expected, each.name) for a in found for each in a.usual_intervals})
+    usual = [name for _, name in sorted({(each.expected, each.name) for a in found for each in a.usual_intervals})]
+    held = [(name.removesuffix(" intervals"), [_held(each, name) for each in found]) for name in usual]
     return Table.of(
         "Calibration. Too low by so many predicted spreads (0 is best); intervals are to be so many times as wide (1 is"
         " best).",
         _names(c),
-        *(
-            Column(f"held by {name.removesuffix(' intervals')}", [_held(each, name) for each in found])
-            for _, name in usual
-        ),
+        *(Column(f"held by {name}", shares) for name, shares in held),
         Column("too low by", [two_decimals(each.bias.value) for each in found]),
         Column("width factor", [two_decimals(each.width.value) for each in found]),
         Column("miscalibration", wrong, words=True),

@@ -97,11 +97,9 @@ def distribution_document(a: DistributionAssessment, naming: Naming, *, brief: b
 
 def headline(a: DistributionAssessment) -> str:
     """Give the verdict in a few words, with the p-value of the test."""
-    return (
-        f"{a.headline}{aside(p_value_text(a.diagnosis.p_value))}"
-        if a.diagnosis.findings
-        else joined(a.diagnosis.clauses)
-    )
+    if not a.diagnosis.findings:
+        return joined(a.diagnosis.clauses)
+    return f"{a.headline}{aside(p_value_text(a.diagnosis.p_value))}"
 
 
 def evidence(a: DistributionAssessment, level: str) -> Iterator[str]:
@@ -292,18 +290,13 @@ def thresholds_table(a: DistributionAssessment) -> Table:
 
 def surprises_table(s: SurprisingForecasts) -> Table:
     """Return the rows with the largest losses."""
-    if s.outcome.dtype.kind in "iuf":
-        outcomes, medians, low, high = ([*map(amount, x)] for x in (s.outcome, s.median, s.low, s.high))
-    else:
-        outcomes, medians, low, high = (short_names(map(str, x), _SHORT) for x in (s.outcome, s.median, s.low, s.high))
+    numeric, found = s.outcome.dtype.kind in "iuf", (s.outcome, s.median, s.low, s.high)
+    outcomes, medians, low, high = ([*map(amount, x)] if numeric else short_names(map(str, x), _SHORT) for x in found)
+    rows = [*map(", ".join, zip(*s.beside.values(), strict=True))]
     return Table.of(
         f"The most surprising outcomes, by {distribution_score_named(s.score).title}; rows are counted from 0.",
         Column("row", [f"{row:,}" for row in s.row]),
-        *(
-            [Column(short_name(", ".join(s.beside)), [*map(", ".join, zip(*s.beside.values(), strict=True))])]
-            if s.beside
-            else []
-        ),
+        *([Column(short_name(", ".join(s.beside)), rows)] if rows else []),
         Column("outcome", outcomes),
         Column("predicted median", medians),
         Column("80% interval", [f"{x} to {y}" for x, y in zip(low, high, strict=True)]),
@@ -317,9 +310,8 @@ def breakdown_document(b: DistributionBreakdown, naming: Naming, *, brief: bool)
     """Describe predictive distributions of all rows, and of each group."""
     whole, told = distribution_document(b.whole, naming, brief=brief), [Prose(worst(b))] * (len(b.groups) > 1)
     if brief:
-        return replace(
-            whole, summary=[*whole.summary[: len(b.whole.thresholds)][:1], groups_table(b, limits=False), *told]
-        )
+        thresholds = whole.summary[: len(b.whole.thresholds)][:1]
+        return replace(whole, summary=[*thresholds, groups_table(b, limits=False), *told])
     blocks: list[Block] = [*told, charts.groups_chart(b), groups_table(b)]
     section = Section("groups", f"By {short_name(', '.join(b.by))}", blocks, "Groups")
     return replace(whole, sections=[section, *whole.sections])

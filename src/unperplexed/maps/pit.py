@@ -130,12 +130,10 @@ class PitMap(Frozen):
         z, steep, turn, of_tail, slope_of_tail = _stretched(y, tail) if "tail" in given else (y, 1.0, 0.0, 0.0, 0.0)
         by_t, log_by_t = steep * slope, bend + turn * slope
         moves = {"bias": -scale, "spread": -t, "level": -scale * level, "follow": -t * log_spread}
+        moves = {name: move for name, move in moves.items() if name in given}
         itself = {"spread": -1.0, "follow": -log_spread}
-        by, log_by = {}, {}
-        for name in given:
-            if name in moves:
-                by[name], log_by[name] = by_t * moves[name], log_by_t * moves[name] + itself.get(name, 0.0)
-        by |= {"skew": steep * of_skew, "tail": of_tail}
+        by = {name: by_t * move for name, move in moves.items()} | {"skew": steep * of_skew, "tail": of_tail}
+        log_by = {name: log_by_t * move + itself.get(name, 0.0) for name, move in moves.items()}
         log_by |= {"skew": slope_of_skew + turn * of_skew, "tail": slope_of_tail}
         log_slope = np.log(slope) + np.log(steep) + log_scale
         stacked = (np.stack([np.broadcast_to(of[name], t.shape) for name in given]) for of in (by, log_by))
@@ -174,10 +172,6 @@ class PitGains(Frozen, eq=False):
     def places(self) -> Mapping[str, slice]:
         """Where each parameter is."""
         return {name: slice(at, at + 1) for at, name in enumerate(self.names)}
-
-    @cached_property
-    def _limits(self) -> Floats:
-        return np.array([BOUNDS[name] for name in self.names])
 
     @cached_property
     def _point(self) -> Bools:
@@ -244,7 +238,8 @@ class PitGains(Frozen, eq=False):
 
     def within(self, theta: Floats) -> Floats:
         """Return the coefficients moved to where they may be."""
-        return np.clip(theta, -self._limits, self._limits)
+        limits = np.array([BOUNDS[name] for name in self.names])
+        return np.clip(theta, -limits, limits)
 
     def begun(self, theta: Floats) -> Floats | None:
         """Return None: there is no lapse."""
@@ -449,8 +444,7 @@ class PitCurve(NamedTuple):
         point = low == high
         low, high = (np.where(point, np.clip(z, -_FARTHEST, _FARTHEST), z) for z in (low, high))
         cells = np.broadcast_arrays(low, high, self.level, self.log_spread, 1.0)
-        flat = PitCells(*(each.ravel() for each in cells))
-        return self.average.gains(flat).reshape(cells[0].shape)
+        return self.average.gains(PitCells(*(each.ravel() for each in cells))).reshape(cells[0].shape)
 
     def inverse(self, scores: Floats) -> Floats:
         """Return the normal scores that are mended to these, from -8 to 8: by secants, in an interval that shrinks."""

@@ -51,10 +51,9 @@ def history_of_distributions(
     columns = {name: np.asarray(each)[rows.kept] for name, each in in_periods(time, by).items()}
     periods = row_keys({"time": columns["time"]}, rows.rows.n)
     if (n := len(periods.keys)) > _MOST:
-        raise InputError(
-            f"time (--time): {n:,} periods of {number_of(round(rows.rows.n / n), 'forecast')} are too many to watch;"
-            f" {_MOST:,} are the most. Take longer periods, such as days (--time COLUMN:day) or weeks (COLUMN:week)."
-        )
+        many = f"{n:,} periods of {number_of(round(rows.rows.n / n), 'forecast')} are too many to watch"
+        remedy = "Take longer periods, such as days (--time COLUMN:day) or weeks (COLUMN:week)."
+        raise InputError(f"time (--time): {many}; {_MOST:,} are the most. {remedy}")
     ahead = _ahead(periods, rows.groups)
     keys = row_keys(columns, rows.rows.n).groups()
     counted = {key: PitCounts.of(rows.rows.subset(some), ahead(some)) for key, some in keys}

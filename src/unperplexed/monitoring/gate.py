@@ -279,7 +279,7 @@ def check(
         ``"coverage_80 > 0.75"``, ``"coverage_all_members > 0.7"``,
         ``"width < 1.2"``, ``"crps < 2"``, ``"wis < 30"``,
         ``"verdict not in (too narrow)"``.
-    earlier : array_like of shape (n,) or (n, C), Tally, or Assessment, optional
+    earlier : forecasts of the same rows, Tally, Assessment or DistributionAssessment, optional
         Earlier forecasts: of the same rows, or of others with their outcomes.
         Requirements may then name changes of mean scores, now minus earlier,
         such as ``"change.log_loss <= 0"``: paired, or of two independent
@@ -346,23 +346,23 @@ def check(
     parsed = [Requirement.parse(text) for text in wanted]
     level = _LEVEL if confidence is None else confidence
     gate = partial(checked, point=confidence is None, anytime=anytime, min_effect=min_effect)
-    if is_predictive(y_prob) or isinstance(y_true, DistributionAssessment):
-        refuse_for_numbers("earlier" if earlier is not None else "")
-        of_numbers = _assessed_numbers(y_true, y_prob, parsed, level, reading)
-        return gate(of_numbers, wanted)
-    scores, options = scoring_rules(parsed), dict[str, Any](reading)
+    numbers = is_predictive(y_prob) or isinstance(y_true, DistributionAssessment)
+    refuse_for_numbers("anytime" if numbers and anytime else "")
+    scores, options = scoring_rules(parsed, of_classes=not numbers), dict[str, Any](reading)
 
-    def assessed(counted: Assessment | Tally) -> Assessment:
+    def assessed(counted: Any) -> Any:
         return assess(counted, floor=floor, confidence=level) if isinstance(counted, Tally) else counted
 
-    if isinstance(y_true, Assessment | Tally):
+    if numbers:
+        now: Assessed = _assessed_numbers(y_true, y_prob, scores, level, reading)
+    elif isinstance(y_true, Assessment | Tally):
         refuse_rows({"y_prob": y_prob, **reading})
         now = assessed(y_true)
     else:
         reference = BASE_RATE if any(each.name.endswith("skill") for each in parsed) else None
         now = assess(y_true, y_prob, reference=reference, metrics=scores, floor=floor, confidence=level, **options)
     changes, against = None, ""
-    if isinstance(earlier, Assessment | Tally):
+    if isinstance(earlier, Assessment | Tally | DistributionAssessment):
         before = assessed(earlier)
         changes = changes_of_samples(now, before)
         against = f"change from {before.n_rows:,} earlier forecasts, as two independent samples"
@@ -386,7 +386,7 @@ def refuse_for_numbers(option: str) -> None:
 
 
 def _assessed_numbers(
-    y_true: Any, forecast: Any, parsed: Sequence[Requirement], confidence: float, reading: Mapping[str, Any]
+    y_true: Any, forecast: Any, scores: Sequence[str], confidence: float, reading: Mapping[str, Any]
 ) -> DistributionAssessment:
     """Assess predictive distributions with the scores that are required, unless that was done."""
     if isinstance(y_true, DistributionAssessment):
@@ -395,8 +395,7 @@ def _assessed_numbers(
     from ..assessment.distributions import assess_distributions
     from ..pairing.distribution_skill import DistributionSettings
 
-    rules = scoring_rules(parsed, of_classes=False)
-    return assess_distributions(y_true, forecast, DistributionSettings(reading, None, rules, confidence))
+    return assess_distributions(y_true, forecast, DistributionSettings(reading, None, scores, confidence))
 
 
 def checked(

@@ -98,9 +98,8 @@ def reference_scores(rows: DistributionRows, score: DistributionScore, reference
     """Score climatology or persistence, within the rows with the same values of some columns, or other forecasts."""
     if isinstance(reference, Predictive):
         return Against("the reference", score.rows(rows.y, reference.subset(rows.kept)))
-    asked = (
-        reference if isinstance(reference, Mapping) else {str(CLIMATOLOGY if reference is None else reference): None}
-    )
+    reference = CLIMATOLOGY if reference is None else reference
+    asked = reference if isinstance(reference, Mapping) else {str(reference): None}
     name, given = next(iter(asked.items()), ("", None))
     if name not in REFERENCES or len(asked) > 1:
         known = f"{' or '.join(REFERENCES)}, or forecasts of the same rows; names of forecasters are for compare"

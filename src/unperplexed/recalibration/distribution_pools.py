@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -14,9 +14,14 @@ from .._lib.typing import AnyFloats, Bools, Floats, Ints
 from ..calibration.distribution_rows import DistributionRows, check_alike, read_distributions
 from ..forecasts.distributions.partitions import Quantiles, Samples
 from ..forecasts.distributions.predictive import Predictive
+from ..maps.saved import number, require
 from .distributions import FOLDS, dealt
+from .files import Form, SavedFit
 
 METHODS = ("quantiles", "median", "linear")
+
+_ROUNDING = 1e-9
+"""By how much the sum of saved weights may differ from 1."""
 
 _POINTS = 200
 """Equally probable points by which a distribution enters the average of distribution functions."""
@@ -25,22 +30,45 @@ _BLOCK = 2_048
 """Rows at a time, which stay in cache."""
 
 
-class DistributionPool(Frozen):
-    """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final."""
+FORM = Form("unperplexed pool of distributions", "a pool of predictive distributions", "the pool has")
+
+
+class DistributionPool(SavedFit, Frozen):
+    """Several forecasters' predictive distributions combined into one. Made by `pool`; all fields are final.
+
+    ``transform`` applies it to new forecasts, ``save`` and ``load`` keep it.
+    """
+
+    saved_as: ClassVar[str] = "pool"
 
     method: str
     """"quantiles", "median" or "linear", as in `pool`."""
     weights: dict[str, float]
     """By the forecaster's name, fitted to all rows or as they were given; they add up to 1."""
-    forecast: Predictive = field(repr=False)
+    forecast: Predictive = field(default=cast(Predictive, None), repr=False)
     """The pool of the rows that were given. With fitted weights each row's are those of the other folds (cross-fitted),
-    so that `assess` and `compare` of these rows are fair."""
+    so that `assess` and `compare` of these rows are fair. Not saved."""
 
     def transform(self, forecasts: Mapping[str, Predictive]) -> Predictive:
         """Combine new forecasts of the same forecasters."""
         if {*forecasts} != {*self.weights}:
             raise InputError(f"forecasts: expected those of {', '.join(self.weights)}, got {', '.join(forecasts)}.")
+        check_alike(forecasts)
         return _pooled(self.method, np.array([*self.weights.values()]), [forecasts[name] for name in self.weights])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `save` writes, as plain Python values."""
+        return {**FORM.head, "method": self.method, "weights": dict(self.weights)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> DistributionPool:
+        """Make a pool of what `to_dict` gave; anything else is refused with the reason."""
+        FORM.check(data, {"method", "weights"})
+        method, given = data["method"], data["weights"]
+        require(method in METHODS and isinstance(given, Mapping), "method")
+        weights = {name: number(each, "weights", 0, 1) for name, each in given.items()}
+        require(bool(weights) and abs(sum(weights.values()) - 1) < _ROUNDING, "weights")
+        return cls(method, weights)
 
 
 def pooled_distributions(
@@ -64,9 +92,8 @@ def pooled_distributions(
     fits = method == "quantiles" or (method == "linear" and isinstance(found, Quantiles))
     if y_true is not None and given is None and not fits:
         members = " of members" if method == "linear" else ""
-        raise InputError(
-            f"y_true: weights of method={method!r}{members} are not fitted. Leave it out (None), or give weights."
-        )
+        remedy = "Leave it out (None), or give weights."
+        raise InputError(f"y_true: weights of method={method!r}{members} are not fitted. {remedy}")
     if y_true is None or given is not None:
         return DistributionPool(method, dict(zip(forecasts, equal.tolist(), strict=True)), found)
     rows = read_distributions(y_true, found, reading)
@@ -136,14 +163,12 @@ def _best(n: int, crps: Crps) -> Floats:
     """Find the weights of the smallest mean CRPS."""
     start = np.full(n, 1 / n)
     unit = crps(start)[0] or 1.0
-    found = minimize(
-        lambda weights: tuple(each / unit for each in crps(weights)),
-        start,
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * n,
-        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(n)},
-    )
+    whole = {"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda _: np.ones(n)}
+
+    def loss(weights: Floats) -> tuple[Any, ...]:
+        return tuple(each / unit for each in crps(weights))
+
+    found = minimize(loss, start, jac=True, method="SLSQP", bounds=[(0, 1)] * n, constraints=whole)
     return np.asarray(np.clip(found.x, 0, 1) / np.clip(found.x, 0, 1).sum())
 
 
@@ -156,10 +181,8 @@ def _pooled(method: str, weights: Floats, each: list[Any]) -> Predictive:
         return Samples(np.concatenate(members, axis=1))
     levels = [forecast.levels if isinstance(forecast, Quantiles) else np.zeros(0) for forecast in each]
     if levels[0].size == 0 or not all(np.array_equal(levels[0], own) for own in levels):
-        raise InputError(
-            "forecasts: pool takes Quantiles at the same levels, or Samples. Of others take quantiles:"
-            " Quantiles(levels, forecast.quantile(levels))."
-        )
+        remedy = "Of others take quantiles: Quantiles(levels, forecast.quantile(levels))."
+        raise InputError(f"forecasts: pool takes Quantiles at the same levels, or Samples. {remedy}")
     if method == "linear":
         return Quantiles(levels[0], _mixed(levels[0], weights, each))
     values = np.stack([forecast.values for forecast in each])

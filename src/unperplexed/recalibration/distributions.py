@@ -20,7 +20,7 @@ from ..calibration.diagnosis.pit_search import PitScored, pit_gate
 from ..calibration.diagnosis.row_groups import Groups, Windows
 from ..calibration.distribution_rows import DistributionRows
 from ..forecasts.distributions.arrays import BLOCK, refuse_rows
-from ..forecasts.distributions.distribution import Distribution, mended
+from ..forecasts.distributions.distribution import Distribution, Mended
 from ..forecasts.distributions.ordered import Ordered
 from ..forecasts.distributions.partitions import Partition, Quantiles
 from ..forecasts.distributions.pit import PIT
@@ -162,7 +162,7 @@ class DistributionMap(Weighed, Frozen):
         refuse_rows(~forecast.complete, "forecast", "something missing", "Leave them out with subset(complete).")
         curve = self._curve(forecast)
         if isinstance(forecast, Distribution):
-            return mended(forecast, curve), 0.0
+            return Distribution(Mended(forecast, curve)), 0.0
         if isinstance(forecast, PIT):
             low, high = (ndtr(curve.scores(normal_scores(p, 1 - p))) for p in (forecast.low, forecast.high))
             return PIT(low, high), 0.0
@@ -328,12 +328,8 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     names = fits.names
     maps = {name: fits.fit(name, of.cells.total) for name in names}
     without = [{name: fits.fit(name, of.cells.total - part) for name in names} for part in of.totals]
-    held = np.stack(
-        [
-            product(np.stack([found.gains(of.cells) for found in each.values()]), part)
-            for each, part in zip(without, of.totals, strict=True)
-        ]
-    )
+    gains = (np.stack([found.gains(of.cells) for found in each.values()]) for each in without)
+    held = np.stack([product(each, part) for each, part in zip(gains, of.totals, strict=True)])
 
     def averaged(of_maps: Mapping[str, AnyMap], gains: Floats) -> PitAverage:
         shares = shares_of(names, _weights(names, gains / of.effect), LEAST)
@@ -356,9 +352,8 @@ def fit_distributions(rows: DistributionRows, folds: int | None = None, seed: in
     parts = [replace(found, average=averaged(each, every - part)) for each, part in zip(without, held, strict=True)]
     pooled = np.stack([each.average.gains(of.cells) for each in parts])[of.fold, of.at]
     in_sample = float(product(of.cells.total, found.average.gains(of.cells))) / n
-    return replace(
-        found, gain=_gain(rows, before, pooled, in_sample), held_out=HeldOutDistributions(tuple(parts), of.fold)
-    )
+    held_out = HeldOutDistributions(tuple(parts), of.fold)
+    return replace(found, gain=_gain(rows, before, pooled, in_sample), held_out=held_out)
 
 
 def _weights(names: Sequence[str], gains: Floats) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,21 +59,18 @@ def hub_lines(of: OpenFiles) -> Lines:
     selection, file, numbers = of.selection, of.source, [_VALUE, *of.selection.of_rows]
     every = [name for name in file.names if name not in (*numbers, *file.inside)]
     beside = [name for name in selection.beside(file) if name != MODEL[0]]  # which folders may name
-    wanted = Wanted([], numbers, [_TYPE, PLACE, *every, *beside])
-    table = _with_models(of.table(wanted))
+    table = _with_models(of.table(Wanted([], numbers, [_TYPE, PLACE, *every, *beside])))
     table, chosen, others = _one_type(table, ("pmf",) if selection.ordered else _ASSESSED)
     every = [name for name in table.frame.columns if name not in (_TYPE, PLACE)]
     keys = [*dict.fromkeys([*selection.on, MODEL[0]])] if selection.on else every
-    notes = [
-        f"Not assessed: {number_of(n, 'line')} of output type {each}; {_why(each, chosen)}."
-        for each, n in others.items()
-    ]
+    left = {each: f"{number_of(n, 'line')} of output type {each}" for each, n in others.items()}
+    notes = [f"Not assessed: {lines}; {_why(each, chosen)}." for each, lines in left.items()]
     lines = Lines(table, Long(PLACE, _VALUE), keys, chosen, others=others, notes=notes)
     if chosen == "sample":
         return lines
     labels = _categories(table.frame[PLACE], of.parts[0].name, of.reading) if selection.ordered else ()
     table = replace(table, numbers={**table.numbers, PLACE: numbers_of(table.frame[PLACE], labels)})
-    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": partial(_classes, labels)}
+    makers: dict[str, MakeOfLevels] = {"cdf": _cells, "pmf": lambda _, values, y: Ordered(values, labels)}
     return replace(lines, table=table, labels=labels, make=makers.get(chosen, lines.make))
 
 
@@ -93,9 +89,8 @@ def _categories(column: pl.Series, file: str, reading: FileReading) -> list[str]
     known = [reading.labels] if reading.labels else _configured(Path(file).absolute())
     labels = next((each for each in known if {*present} <= {*each}), None)
     if labels is None:
-        raise InputError(
-            f"output type pmf: categories {listed(present)}. Name all from the lowest to the highest with --labels."
-        )
+        remedy = "Name all from the lowest to the highest with --labels."
+        raise InputError(f"output type pmf: categories {listed(present)}. {remedy}")
     return [label for label in labels if label in present]
 
 
@@ -128,10 +123,8 @@ def _one_type(table: Table, assessed: Sequence[str]) -> tuple[Table, str, dict[s
     table = table[(table.frame[_TYPE] == chosen).fill_null(False).to_numpy()]
     targets = table.frame["target"].unique().sort().to_list() if "target" in table.frame.columns else []
     if len(targets) > 1:
-        raise InputError(
-            f"{number_of(len(targets), 'target')} ({listed(targets)}): scores of different ones do not add up. Choose"
-            f" one: --where \"target = '{targets[0]}'\"."
-        )
+        several = f"{number_of(len(targets), 'target')} ({listed(targets)}): scores of different ones do not add up"
+        raise InputError(f"{several}. Choose one: --where \"target = '{targets[0]}'\".")
     return table, chosen, {each: n for each, n in counts.items() if each != chosen}
 
 
@@ -139,10 +132,6 @@ def _why(output_type: str, assessed: str) -> str:
     usual = f"--where \"{_TYPE} = '{output_type}'\" assesses these"
     usual = usual if assessed in _ASSESSED else "without --ordered these may be assessed"
     return _OTHERS.get(output_type, usual if output_type in _ASSESSED else "it is not known")
-
-
-def _classes(labels: Sequence[str], _: Floats, values: AnyFloats, y: Floats) -> Predictive:
-    return Ordered(values, labels)
 
 
 def _cells(thresholds: Floats, values: AnyFloats, y: Floats) -> Predictive:

@@ -72,10 +72,8 @@ def write_mended(
         For several files, for families, whose mended distributions are of no family, and for what cannot be read.
     """
     if selection.form == "distribution":
-        raise InputError(
-            "--distribution: a mended distribution is of no family, so that parameters cannot hold it. Apply the map in"
-            " Python, or to quantiles."
-        )
+        why = "a mended distribution is of no family, so that parameters cannot hold it"
+        raise InputError(f"--distribution: {why}. Apply the map in Python, or to quantiles.")
     [file, *others] = found_files([name])
     if others:
         raise InputError(f"{name}: {len(others) + 1} files match; name one, whose rows are written to one file.")
@@ -102,8 +100,7 @@ def write_mended(
     new = np.full((int(table.row.max()) + 1, found.shape[1]), np.nan)
     new[table.row] = found
     as_text = path.suffix.lower() in (".csv", ".tsv") and not reading.decimal_comma and len(columns) == new.shape[1]
-    plan = Plan((), tuple(columns))
-    written = ForecastFile(file, reading.format or format_of(file), source, plan, reading)
+    written = ForecastFile(file, reading.format or format_of(file), source, Plan((), tuple(columns)), reading)
     n = written.write(path, partial(_changed, columns, new, as_text), [named_as.replace("*", each) for each in columns])
     return n, int(np.count_nonzero(~np.isnan(new[:, 0])))
 
@@ -145,9 +142,8 @@ def _of_lines(of: Lines, mend: Mend) -> Floats:
         levels, matrix, again = lines.by_level(place, value)
         at = np.searchsorted(levels, place)
     if again.any():
-        raise InputError(
-            "a level of a forecast is there for the second time. Name columns that tell forecasts apart (--on)."
-        )
+        remedy = "Name columns that tell forecasts apart (--on)."
+        raise InputError(f"a level of a forecast is there for the second time. {remedy}")
     whole = ~missing(matrix)
     mended = np.full(matrix.shape, np.nan)
     forecast = Samples(matrix[whole]) if levels is None else Quantiles(levels, matrix[whole])

@@ -98,6 +98,14 @@ def read_distributions(
     return _read(_opened(paths, selection, reading, say))
 
 
+def read_forecasts(
+    paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
+) -> Predictive:
+    """Read forecasts of wide or long tables without outcomes; arguments are those of `read_distributions`."""
+    rows = _of_table(opened(found_files(paths), selection, reading, say))
+    return rows.make(rows.matrix, np.zeros(len(rows.matrix)))
+
+
 def _opened(
     paths: Sequence[str], selection: PredictiveSelection, reading: FileReading, say: Callable[[str], None]
 ) -> OpenFiles:
@@ -149,16 +157,14 @@ def count_distributions(
     parts, hub = _opened(paths, selection, reading, say).parts, selection.form == "hub"
     if engine.name != "local" and selection.target_data is not None:  # which workers may not run beside
         selection = replace(selection, target_data=str(Path(selection.target_data).absolute()))
-    work: Work[tuple[DistributionTally, list[str]]] = Work(
-        partial(_counted, selection, reading, metrics), partial(counts_added, add)
-    )
+    counted = partial(_counted, selection, reading, metrics)
+    work: Work[tuple[DistributionTally, list[str]]] = Work(counted, partial(counts_added, add))
     if engine.name == "local":
         each = (Found(some[0].name, work.of(*some)) for some in ([parts] if hub else [[part] for part in parts]))
         tally, said = total(work, each)
     elif hub:
-        raise InputError(
-            f"--engine {engine.name}: files of a hub are read together, by the engine local. Leave it out."
-        )
+        how = "files of a hub are read together, by the engine local"
+        raise InputError(f"--engine {engine.name}: {how}. Leave it out.")
     else:
         files = found_files(paths)
         with engine.running(files, openers(files, reading.format, reading.written(selection.mentioned))) as run:
@@ -219,10 +225,8 @@ def _form(of: OpenFiles) -> Wide | Long:
         form = form_of(selection, of.source)
         of_forecasts = (form.place, form.value) if isinstance(form, Long) else form.columns
         if selection.form != "pit" and selection.target_data is None and selection.truth in of_forecasts:
-            raise InputError(
-                f"--truth {selection.truth}: this column is one of the forecasts. Name that of the outcome, or its file"
-                " with --target-data."
-            )
+            remedy = "Name that of the outcome, or its file with --target-data."
+            raise InputError(f"--truth {selection.truth}: this column is one of the forecasts. {remedy}")
     if isinstance(form, Wide) and form.said:
         of.say(form.said)
     return form
@@ -252,17 +256,13 @@ def _finished(rows: Rows, selection: PredictiveSelection) -> ReadDistributions:
     frame = rows.frame.select(key_column(column, column.name) for column in rows.frame)
     made = {text: _made(text, frame) for text in (*selection.keys, *selection.clusters)}
     issued, target = _dates(rows.frame, selection)
-    return ReadDistributions(
-        forecast.named(y),
-        forecast,
-        frame.with_columns(column.alias(name) for name, column in made.items()),
-        None if selection.weight is None else rows.numbers[selection.weight],
-        {side: rows.numbers[name] for side, name in selection.censored.items()},
-        issued,
-        target,
-        cluster_numbers({name: made[name] for name in selection.clusters}, len(y)) if selection.clusters else None,
-        rows.notes,
-    )
+    known = frame.with_columns(column.alias(name) for name, column in made.items())
+    weight = None if selection.weight is None else rows.numbers[selection.weight]
+    limits = {side: rows.numbers[name] for side, name in selection.censored.items()}
+    grouped = {name: made[name] for name in selection.clusters}
+    clusters = cluster_numbers(grouped, len(y)) if grouped else None
+    beside = weight, limits, issued, target, clusters, rows.notes
+    return ReadDistributions(forecast.named(y), forecast, known, *beside)
 
 
 def _dates(frame: pl.DataFrame, selection: PredictiveSelection) -> list[NDArray[Any] | None]:
@@ -276,9 +276,8 @@ def ahead(frame: pl.DataFrame, selection: PredictiveSelection) -> Bools:
     if issued is None or target is None:
         return np.ones(frame.height, dtype=bool)
     if issued.dtype.kind != target.dtype.kind:
-        raise InputError(
-            f"columns {selection.issued!r} and {selection.target_date!r}: one has dates, the other numbers."
-        )
+        both = f"columns {selection.issued!r} and {selection.target_date!r}"
+        raise InputError(f"{both}: one has dates, the other numbers.")
     found: Bools = target >= issued
     return found if found.any() else ~found
 

@@ -48,14 +48,6 @@ class Rows(Table, eq=False):
         return replace(self[kept], notes=[*self.notes, f"{said}."])
 
 
-def _samples(values: AnyFloats, _: Floats) -> Predictive:
-    return Samples(values)
-
-
-def _quantiles(levels: Floats, values: AnyFloats, _: Floats) -> Predictive:
-    return Quantiles(levels, values)
-
-
 class Lines(Frozen, eq=False):
     """A long table: each line is a level or a member of a forecast."""
 
@@ -65,7 +57,7 @@ class Lines(Frozen, eq=False):
     """Columns that tell forecasts apart."""
     kind: str
     """What lines hold: quantiles, samples, or an output type of a hub."""
-    make: MakeOfLevels = _quantiles
+    make: MakeOfLevels = lambda levels, values, _: Quantiles(levels, values)
     labels: Sequence[str] = ()
     """Categories of ordered classes, the lowest first."""
     others: Mapping[str, int] = field(default_factory=dict)
@@ -158,9 +150,8 @@ def of_lines(lines: Lines, reading: FileReading) -> Rows:
         raise InputError(f"{table.names[0]}: no line has a forecast.")
     rows = _by_forecast(replace(lines, table=table[~place_missing] if place_missing.any() else table))
     whole = ~np.logical_or.reduce([missing(rows.matrix), *map(missing, rows.numbers.values())])
-    reason = (
-        "a level or a number is missing" if levels else "a number is missing, or they have not as many members as most"
-    )
+    unlike = "a number is missing, or they have not as many members as most"
+    reason = "a level or a number is missing" if levels else unlike
     return replace(rows, notes=[*lines.notes, *notes]).only(np.asarray(whole), reason)
 
 
@@ -176,7 +167,7 @@ def _by_forecast(of: Lines) -> Rows:
     value, place = table.numbers[of.form.value], table.numbers.get(of.form.place)
     if place is None:
         matrix, again = lines.by_member(table.frame[of.form.place], value)
-        made: Make = _samples
+        made: Make = lambda values, _: Samples(values)  # noqa: E731
     else:
         levels, matrix, again = lines.by_level(place, value)
         made = partial(of.make, levels)
@@ -266,7 +257,6 @@ class LineRows(Frozen, eq=False):
         return matrix, ~pairs.to_struct().is_first_distinct().to_numpy()
 
     def _sparse(self, lines: int, of: str) -> str:
-        return (
-            f"{number_of(lines, 'line')} of {of} are {number_of(self.n, 'forecast')} by {listed(self.keys, 12)}: a"
-            " column among these differs within a forecast. Name those that identify one with --on."
-        )
+        many = f"{number_of(lines, 'line')} of {of} are {number_of(self.n, 'forecast')} by {listed(self.keys, 12)}"
+        why = "a column among these differs within a forecast. Name those that identify one with --on."
+        return f"{many}: {why}"

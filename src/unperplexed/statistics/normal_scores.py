@@ -177,8 +177,7 @@ def information_between(edges: Floats) -> Floats:
     r, a = np.sqrt(1 + z * z), np.arcsinh(z)
     flow = np.stack([np.ones_like(z), z, r, a * r], axis=-1) * (np.exp(-z * z / 2) / np.sqrt(2 * np.pi))[..., None]
     mass = probability_between(z[..., :-1], z[..., 1:])
-    raw = np.concatenate([mass[..., None], -np.diff(flow, axis=-2)], axis=-1)
-    sums = _turned(raw)
+    sums = _turned(np.concatenate([mass[..., None], -np.diff(flow, axis=-2)], axis=-1))
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = np.where(mass > 0, 1 / np.sqrt(mass), 0.0)[..., None] * sums
     by_cell = np.ascontiguousarray(np.moveaxis(scaled, -2, 0))

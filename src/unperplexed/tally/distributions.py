@@ -269,9 +269,8 @@ def rows_of(cells: Cells, places: Places, information: Ints, bounds: Sequence[fl
     levels = spreads = None
     if bounds:
         levels = np.clip(np.ldexp(_decoded(mean[2]), spread >> BITS), bounds[0], bounds[1])
-        spreads = np.where(
-            spread < -_OCTAVES << BITS, 0.0, np.clip(np.exp2(mean[3] / (1 << BITS)), bounds[2], bounds[3])
-        )
+        some = np.clip(np.exp2(mean[3] / (1 << BITS)), bounds[2], bounds[3])
+        spreads = np.where(spread < -_OCTAVES << BITS, 0.0, some)
     weight = np.ldexp(_decoded(mean[4] + _ONE), -_WEIGHTS) if weighted else None
     known = (information[:, None] + mean[9:])[_SQUARE] / UNIT
     every = np.arange(len(count))
@@ -392,14 +391,10 @@ class DistributionTally(ByValue, Tagged):
         named = map(distribution_score_named, options.get("metrics", ()))
         known = {each.name: each for each in (*(scores_that_apply(rows.forecast, rows.y) if n else ()), *named)}
         scores = sorted(known.values(), key=_order)
-        found = cls(
-            "PIT values" if isinstance(forecast, PIT) else forecast.form,
-            None if edges is None or len(edges) > _MOST_EDGES else tuple(edges.tolist()),
-            tuple(in_units(np.eye(4) if edges is None else information_of(edges)).tolist()),
-            weighted,
-            getattr(forecast, "crossed", 0),
-            len(forecast) - n,
-        )
+        form = "PIT values" if isinstance(forecast, PIT) else forecast.form
+        own = None if edges is None or len(edges) > _MOST_EDGES else tuple(edges.tolist())
+        information = tuple(in_units(np.eye(4) if edges is None else information_of(edges)).tolist())
+        found = cls(form, own, information, weighted, getattr(forecast, "crossed", 0), len(forecast) - n)
         weight = checked_weights(rows.weight, n) if weighted else np.ones(n)
         for start in range(0, n, _BLOCK):
             some = np.arange(start, min(start + _BLOCK, n))

@@ -165,13 +165,10 @@ def _named(about: Diagnosis, found: list[Finding], of: Tested, numbers: Ints) ->
         return in_words(about, [*found, surprising])
     named = _findings(search, best)
     left, rest_p_value = search.rest(best) if search.rows.n >= _FEWEST_FOR_REST else (0.0, math.nan)
-    about = replace(
-        about,
-        cost=sum(each.cost for each in named),
-        alternatives=as_good(search.found, best) if best == first else (),
-        mended=() if sizes_tell(best) else _mended(search, best),
-        rest_p_value=rest_p_value,
-    )
+    alternatives = as_good(search.found, best) if best == first else ()
+    mended = () if sizes_tell(best) else _mended(search, best)
+    about = replace(about, cost=sum(each.cost for each in named), rest_p_value=rest_p_value)
+    about = replace(about, alternatives=alternatives, mended=mended)
     said = in_words(about, [*found, *named], mostly_rest=leaves_more(about) and left > search.found[best].ratio)
     more = [_points(about.mended)] if about.mended else []
     more += [_apart(*alone)] if alone is not None and alone[1] else []

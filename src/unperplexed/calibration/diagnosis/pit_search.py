@@ -77,9 +77,8 @@ class PitScored(Frozen, eq=False):
 
     def only(self, here: Bools) -> PitScored:
         """Return some of the rows."""
-        return PitScored(
-            self.rows.subset(here), self.total[here], self.squared[here], self.cubed[here], self.means[:, here]
-        )
+        by_row = self.total, self.squared, self.cubed, self.means
+        return PitScored(self.rows.subset(here), *(each[..., here] for each in by_row))
 
     @cached_property
     def n(self) -> float:
@@ -257,21 +256,18 @@ class PitSearch(Frozen, eq=False):
         times, by Student's t. The logarithm of a spread about a fitted middle is too small, by half the variance of the
         middle and its own: so much is added.
         """
-        values, variances = self.found[errors].fit.theta.tolist(), np.diag(self.sampled(errors).covariance)
+        found = dict(zip(errors, self.found[errors].fit.theta.tolist(), strict=True))
+        variances = np.diag(self.sampled(errors).covariance)
         degrees = math.inf
         if self.groups is not None:
             degrees = self.groups.degrees - 1
             few = degrees + 1 - len(errors)
             variances = variances * ((degrees + 1) / few if few > 0 else math.inf)
-        of = dict(zip(errors, variances.tolist(), strict=True))
-        missing = 0.0 if self.groups is None else of.get("bias", 0.0) / 2 + of.get("spread", 0.0)
-        known = bool((variances < WIDEST**2).all())
-        return {
-            name: UncertainMean(
-                value + missing * (name == "spread"), math.sqrt(of[name]) if known else math.nan, degrees, degrees + 1
-            )
-            for name, value in zip(errors, values, strict=True)
-        }
+        of, known = dict(zip(errors, variances.tolist(), strict=True)), bool((variances < WIDEST**2).all())
+        if "spread" in found and self.groups is not None:
+            found["spread"] += of.get("bias", 0.0) / 2 + of["spread"]
+        deviations = {name: math.sqrt(of[name]) if known else math.nan for name in errors}
+        return {name: UncertainMean(x, deviations[name], degrees, degrees + 1) for name, x in found.items()}
 
     def rest(self, errors: Errors) -> tuple[float, float]:
         """Test what a set leaves over in the mended distributions: statistic and p-value."""
@@ -354,9 +350,8 @@ def _tested(rows: PitScored, groups: RowGroups | None) -> Gate:
     if groups is None:
         z = hall(z, _skewness(rows, directions, np.diag(information)) * (factors == 0))
     else:
-        values, vectors = np.linalg.eigh(
-            np.eye(len(kept)) + back @ groups.between(each, rows.total, rows.squared) @ back.T
-        )
+        between = back @ groups.between(each, rows.total, rows.squared) @ back.T
+        values, vectors = np.linalg.eigh(np.eye(len(kept)) + between)
         effect = max(1.0, float(values.mean()))
         covariance: Floats = (vectors * np.maximum(values, groups.least)) @ vectors.T
         z = _normal(np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), z)), groups.degrees - 1)

@@ -189,9 +189,8 @@ class PitScores(Scores):
         known = np.diagonal(rows.information, axis1=1, axis2=2)[rows.pattern, :2]
         known = known * (product(w, h**2) / np.maximum(product(w, known), 1e-300))  # as mended cells show
         self._known, self._deviations = w[:, None] * known, np.sqrt(known) * w[:, None]
-        self._pool = (h / np.maximum(np.sqrt(known), 1e-300))[np.argsort(ndtr(rows.low) + ndtr(rows.high))].astype(
-            np.float32
-        )
+        order = np.argsort(ndtr(rows.low) + ndtr(rows.high))
+        self._pool = (h / np.maximum(np.sqrt(known), 1e-300))[order].astype(np.float32)
         self._total = np.maximum(self._known.sum(axis=0), 1e-300)
         self._cross = np.diag(product(w * w, known) / self._total)
         self.information, self.variance = self._known[:, 0], w * self._known[:, 0]

@@ -54,10 +54,9 @@ def matrix(data: Any, name: str, each: str, dimension: str) -> tuple[AnyFloats, 
 def _turned(data: Any, name: str, dimension: str) -> tuple[Any, tuple[Any, ...] | None]:
     """Put the dimension of the columns last, and take its coordinates as their names."""
     if dimension not in data.dims or data.ndim != 2:
-        raise InputError(
-            f"{name}: expected an xarray.DataArray of two dimensions, one of them {dimension!r}, got {data.dims}. Stack"
-            f' the others: data.stack(row=[d for d in data.dims if d != "{dimension}"]).'
-        )
+        expected = f"an xarray.DataArray of two dimensions, one of them {dimension!r}, got {data.dims}"
+        remedy = f'Stack the others: data.stack(row=[d for d in data.dims if d != "{dimension}"]).'
+        raise InputError(f"{name}: expected {expected}. {remedy}")
     names = tuple(data[dimension].values.tolist()) if dimension in data.coords else None
     return data.transpose(..., dimension), names
 

@@ -123,7 +123,7 @@ class Distribution(Predictive):
     @property
     def has_atom(self) -> bool:
         """Whether 0 has a probability of its own."""
-        return hasattr(self._law, "below_zero")
+        return bool(self._law.has_atom)
 
     @property
     def canonical(self) -> tuple[Floats, ...]:
@@ -208,10 +208,8 @@ def _same_length(parameters: dict[str, Any]) -> dict[str, Floats]:
         each = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
         raise InputError(f"Distribution: parameters of different lengths, {each}.")
     n = next(iter(lengths.values()))
-    return {
-        name: closed(vector(each if each.ndim else np.full(n, each), name, "number", n))
-        for name, each in arrays.items()
-    }
+    full = {name: each if each.ndim else np.full(n, each) for name, each in arrays.items()}
+    return {name: closed(vector(each, name, "number", n)) for name, each in full.items()}
 
 
 def _without(cell: tuple[Floats, Floats], limits: Limits) -> tuple[Floats, Floats]:
@@ -266,14 +264,16 @@ class Adapted:
     """Distributions of an object, one a row."""
 
     parameters: tuple[Floats, ...] = ()
+    has_atom = False
 
     def __init__(self, of: Any, n: int, discrete: bool, rows: Ints | None = None) -> None:
         """Take the object, its number of rows, and the rows that are meant."""
-        self._of, self._n, self.discrete, self._rows = of, n, discrete, rows
+        self._of, self._n, self.discrete, self._whole = of, n, discrete, rows is None
+        self._rows = np.arange(n) if rows is None else rows
 
     def __len__(self) -> int:
         """Count the rows that are meant."""
-        return self._n if self._rows is None else len(self._rows)
+        return len(self._rows)
 
     def cdf(self, x: Any) -> Floats:
         """Return the probability up to x."""
@@ -299,13 +299,11 @@ class Adapted:
 
     def subset(self, rows: Bools | Ints) -> Adapted:
         """Return some of the rows."""
-        known = np.arange(self._n) if self._rows is None else self._rows
-        return Adapted(self._of, self._n, self.discrete, known[rows])
+        return Adapted(self._of, self._n, self.discrete, self._rows[rows])
 
     def _call(self, name: str, x: Any) -> Floats:
         """Call a function of the object at numbers for the rows that are meant, which broadcast against them."""
-        rows = np.arange(self._n) if self._rows is None else self._rows
-        x = np.asarray(x, dtype=np.float64)
+        x, rows = np.asarray(x, dtype=np.float64), self._rows
         wanted = np.broadcast_to(x, np.broadcast_shapes(x.shape, rows.shape)).reshape(-1, len(rows))
         found = np.stack([self._at(name, each, rows) for each in wanted])
         return found.reshape(*x.shape[:-1], len(rows)) if x.ndim > 1 else found[0]
@@ -313,7 +311,7 @@ class Adapted:
     def _at(self, name: str, x: Floats, rows: Ints) -> Floats:
         """Call at one number a row; each object has all of its rows, of which some may be meant several times."""
         method = _method(self._of, name)
-        if self._rows is None:
+        if self._whole:
             return _called(method, self._of, x)
         found, left = np.empty(len(x)), np.arange(len(x))
         while left.size:
@@ -348,10 +346,8 @@ def adapted(of: Any) -> Adapted:
     for name in ("cdf", "logpdf"):
         if isinstance(of, type) or not _method(of, name):
             also = " (an object of the class, with parameters, not the class itself)" if isinstance(of, type) else ""
-            raise InputError(
-                f"family: expected a name or an object with cdf, ppf and logpdf, got {type(of).__name__} without"
-                f" {name}{also}."
-            )
+            expected = "a name or an object with cdf, ppf and logpdf"
+            raise InputError(f"family: expected {expected}, got {type(of).__name__} without {name}{also}.")
     shape = getattr(of, "batch_shape", None)
     shape = np.shape(_called(_method(of, "cdf"), of, np.ones(()))) if shape is None else tuple(shape)
     if len(shape) != 1:
@@ -388,7 +384,7 @@ class Mended(Adapted):
     def __init__(self, of: Distribution, curve: Any) -> None:
         """Take both; the maps have scores, inverse, gains and subset, as `PitCurve` has."""
         super().__init__(of, len(of), of.discrete)
-        self._curve = curve
+        self._curve, self.has_atom = curve, of.has_atom
 
     def cdf(self, x: Any) -> Floats:
         """Return the probability up to x."""
@@ -409,21 +405,12 @@ class Mended(Adapted):
 
     def subset(self, rows: Bools | Ints) -> Mended:
         """Return some of the rows."""
-        return type(self)(self._of.subset(rows), self._curve.subset(rows))
+        return Mended(self._of.subset(rows), self._curve.subset(rows))
 
     def _mended(self, x: Any) -> Floats:
         return np.asarray(self._curve.scores(normal_scores(self._of.cdf(x), self._of.sf(x))))
-
-
-class MendedWithAtom(Mended):
-    """Distributions in which 0 has a probability of its own."""
 
     def below_zero(self) -> tuple[Floats, Floats]:
         """Return the probability of less than 0, and its complement."""
         mended = self._curve.scores(self._of.scores_at(np.zeros(len(self)))[0])
         return ndtr(mended), ndtr(-mended)
-
-
-def mended(of: Distribution, curve: Any) -> Distribution:
-    """Return distributions whose normal scores are mended by a map."""
-    return Distribution((MendedWithAtom if of.has_atom else Mended)(of, curve))

@@ -29,6 +29,8 @@ class Family(NamedTuple):
 class Parametric:
     """Distributions of a family, one a row."""
 
+    has_atom = False
+
     def __init__(self, family: Family, parameters: tuple[Floats, ...]) -> None:
         """Take the parameters of the functions, each of shape (n,)."""
         self._family, self.parameters, self.discrete = family, parameters, family.discrete
@@ -158,10 +160,13 @@ def _counted(cdf: Any, sf: Any, inverse: Any) -> dict[str, Any]:
     }
 
 
+def _given(*parameters: Floats) -> tuple[Floats, ...]:
+    """Take parameters as they are given."""
+    return parameters
+
+
 FAMILIES: Mapping[str, Family] = {
-    "normal": Family(
-        **_located(special.ndtr, special.ndtri, _normal_logpdf), from_parameters={("mean", "sd"): lambda m, s: (m, s)}
-    ),
+    "normal": Family(**_located(special.ndtr, special.ndtri, _normal_logpdf), from_parameters={("mean", "sd"): _given}),
     "t": Family(
         **_located(lambda z, df: special.stdtr(df, z), lambda q, df: special.stdtrit(df, q), _t_logpdf),
         from_parameters={("df", "location", "scale"): lambda df, at, scale: (at, scale, df)},
@@ -171,7 +176,7 @@ FAMILIES: Mapping[str, Family] = {
         lambda x, at, scale: special.ndtr((at - _log(x)) / scale),
         lambda q, at, scale: np.exp(at + scale * special.ndtri(q)),
         _lognormal_logpdf,
-        {("log_mean", "log_sd"): lambda at, scale: (at, scale)},
+        {("log_mean", "log_sd"): _given},
     ),
     "gamma": Family(
         lambda x, shape, scale: special.gammainc(shape, np.maximum(x, 0) / scale),
@@ -179,7 +184,7 @@ FAMILIES: Mapping[str, Family] = {
         lambda q, shape, scale: special.gammaincinv(shape, q) * scale,
         _gamma_logpdf,
         {
-            ("shape", "scale"): lambda shape, scale: (shape, scale),
+            ("shape", "scale"): _given,
             ("shape", "rate"): lambda shape, rate: (shape, 1 / rate),
             ("mean", "sd"): lambda mean, sd: ((mean / sd) ** 2, sd * sd / mean),
         },
@@ -187,7 +192,7 @@ FAMILIES: Mapping[str, Family] = {
     "poisson": Family(
         **_counted(special.pdtr, special.pdtrc, special.pdtrik),
         logpdf=_poisson_logpmf,
-        from_parameters={("mean",): lambda mean: (mean,)},
+        from_parameters={("mean",): _given},
         discrete=True,
     ),
     "negative-binomial": Family(
@@ -199,18 +204,18 @@ FAMILIES: Mapping[str, Family] = {
         logpdf=_negative_binomial_logpmf,
         from_parameters={
             ("mean", "size"): lambda mean, size: (size, size / (size + mean)),
-            ("size", "probability"): lambda size, p: (size, p),
+            ("size", "probability"): _given,
         },
         discrete=True,
     ),
-    "coupled-gaussian": Family(
-        **_COUPLED, from_parameters={("mean", "scale", "coupling"): lambda m, s, coupling: (m, s, coupling)}
-    ),
+    "coupled-gaussian": Family(**_COUPLED, from_parameters={("mean", "scale", "coupling"): _given}),
 }
 
 
 class WithAtom:
     """Distributions that are 0 with some probability, and those of a law else."""
+
+    has_atom = True
 
     def __init__(self, law: Any, zero: Floats) -> None:
         """Take the law and the probability of the atom, in [0, 1)."""
@@ -239,8 +244,7 @@ class WithAtom:
     def ppf(self, q: Floats) -> Floats:
         """Return quantiles."""
         start = self.below_zero()[0]
-        rest = 1 - self._zero
-        inner = np.where(q <= start, q, np.maximum(q - self._zero, start)) / rest
+        inner = np.where(q <= start, q, np.maximum(q - self._zero, start)) / (1 - self._zero)
         return np.where((q > start) & (q <= self.cdf(np.zeros(1))), 0.0, self._law.ppf(np.clip(inner, 0, 1)))
 
     def logpdf(self, x: Floats) -> Floats:
@@ -278,9 +282,8 @@ def law_of(family: str, given: Mapping[str, Floats]) -> Parametric | WithAtom:
         _check(family, name, each)
     if found.discrete:
         mean = parameters["mean"] if "mean" in names else parameters["size"] / parameters["probability"]
-        refuse_rows(
-            mean > _MOST_COUNTED, family, f"a mean above {_MOST_COUNTED:g}", "Give normal distributions instead."
-        )
+        what = f"a mean above {_MOST_COUNTED:g}"
+        refuse_rows(mean > _MOST_COUNTED, family, what, "Give normal distributions instead.")
     law = Parametric(found, found.from_parameters[names](*(parameters[name] for name in names)))
     return WithAtom(law, given["zero"]) if "zero" in given else law
 

@@ -83,13 +83,10 @@ class Ordered(Predictive):
         values, names = matrix(probabilities, "probabilities", "class", "class")
         n, k = values.shape
         if k < _FEWEST_CLASSES:
-            raise InputError(
-                f"probabilities: ordered classes are at least three, here {k}; two are one event, which assess(y, p)"
-                " assesses."
-            )
+            remedy = "two are one event, which assess(y, p) assesses."
+            raise InputError(f"probabilities: ordered classes are at least three, here {k}; {remedy}")
         settings = LabelSettings(k, False, names, label_list(labels), whole=False)
-        given = class_set([], settings).labels if labels is not None else names or range(k)
-        known = tuple(given)
+        known = tuple(class_set([], settings).labels if labels is not None else names or range(k))
         called = ("y_true", "probabilities", "sample_weight")
         first = Coded([known[0]], np.zeros(n, dtype=np.int8))
         read = Forecasts(first, values, known_labels=known, scale=scale, invalid=invalid, names=called)

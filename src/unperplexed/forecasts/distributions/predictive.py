@@ -38,9 +38,8 @@ class Predictive:
     """Names of the fields that have a row for each forecast."""
 
     def _set(self, **fields: Any) -> None:
-        vars(self).update(
-            {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
-        )
+        kept = {name: closed(each) if isinstance(each, np.ndarray) else each for name, each in fields.items()}
+        vars(self).update(kept)
 
     def _with(self, **changed: Any) -> Self:
         """Return forecasts with other fields, which are not checked."""
@@ -195,9 +194,8 @@ class Predictive:
             return scores
         limits = floats(limits, f"censored {side}")
         if limits.shape not in ((), scores.shape):
-            raise InputError(
-                f"censored {side}: expected one limit a forecast, {len(self):,}, got shape {limits.shape}."
-            )
+            expected = f"one limit a forecast, {len(self):,}, got shape {limits.shape}"
+            raise InputError(f"censored {side}: expected {expected}.")
         limits = np.broadcast_to(limits, scores.shape)
         refuse_rows(np.isnan(limits), f"censored {side}", "no limit", f"Give {never:g} where there is none.")
         finite = np.flatnonzero(np.isfinite(limits))

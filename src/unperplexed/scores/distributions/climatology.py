@@ -95,9 +95,8 @@ def climatology_log_density(y: Floats, *, atom: bool = False) -> Floats:
     n, order = y.size, np.argsort(y, kind="stable")
     x, k = y[order], min(_NEIGHBOURS, y.size - 1)
     padded = np.concatenate([np.full(k, -np.inf), x, np.full(k, np.inf)])
-    reach = np.min(
-        [np.maximum(x - padded[k - j :][:n], padded[2 * k - j :][:n] - x) for j in range(k + 1)], axis=0, initial=np.inf
-    )
+    each = [np.maximum(x - padded[k - j :][:n], padded[2 * k - j :][:n] - x) for j in range(k + 1)]
+    reach = np.min(each, axis=0, initial=np.inf)
     same = _SAME * (x[-1] - x[0])
     near = np.searchsorted(x, x + reach + same, side="right") - np.searchsorted(x, x - reach - same) - 1
     gaps = np.diff(x)

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..._lib.arrays import one_number
 from ..._lib.dataclasses import Frozen, replace
@@ -26,6 +25,7 @@ from ...forecasts.distributions.pit import PIT
 from ...forecasts.distributions.predictive import Predictive
 from ...kernels.compiled import kernel as _kernel
 from ...statistics.means import checked_weights, mean_of_rows
+from ...statistics.normal_scores import probability_between
 from ..rules import ranked_distances
 from .closed_forms import closed_crps, integrated_crps, summed_crps
 
@@ -167,10 +167,8 @@ def weighted_interval_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if not isinstance(forecast, Quantiles):
         raise InputError("weighted_interval_score: it is a score of Quantiles. Take the CRPS of other forecasts.")
     if not _paired(forecast):
-        raise InputError(
-            f"weighted_interval_score: the levels {_levels_text(forecast)} are not the ends of central intervals, such"
-            " as 0.1 and 0.9. The CRPS takes any levels."
-        )
+        expected = "the ends of central intervals, such as 0.1 and 0.9. The CRPS takes any levels."
+        raise InputError(f"weighted_interval_score: the levels {_levels_text(forecast)} are not {expected}")
     return crps_rows(y, forecast)
 
 
@@ -188,10 +186,8 @@ def log_score_rows(y: Floats, forecast: Predictive) -> Floats:
     if isinstance(forecast, Ordered):
         with np.errstate(divide="ignore"):
             return 0.0 - np.log(forecast.of_class(y))
-    low, high = forecast.scores_at(y)
-    low, high = np.where(low > 0, -high, low), np.where(low > 0, -low, high)
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(ndtr(high) - ndtr(low)))
+        return np.asarray(-np.log(probability_between(*forecast.scores_at(y))))
 
 
 def log1p_crps_rows(y: Floats, forecast: Predictive, fair: bool = True) -> Floats:
@@ -219,31 +215,22 @@ class DistributionScore(Frozen):
     """Whether no forecast can be expected to score better than one's belief."""
 
 
-DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType(
-    {
-        score.name: score
-        for score in (
-            DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
-            DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
-            DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
-            DistributionScore(
-                "ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"
-            ),
-            DistributionScore("log_score", log_score_rows, "Log score", "nats"),
-            DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
-        )
-    }
+_RULES = (
+    DistributionScore("crps", crps_rows, "CRPS", "in the unit of the outcomes"),
+    DistributionScore("plain_crps", partial(crps_rows, fair=False), "Plain CRPS", "of the members as they are"),
+    DistributionScore("weighted_interval_score", weighted_interval_score_rows, "WIS", "CRPS by quantiles"),
+    DistributionScore("ranked_probability_score", ranked_probability_score_rows, "RPS", "CRPS of class numbers"),
+    DistributionScore("log_score", log_score_rows, "Log score", "nats"),
+    DistributionScore("log1p_crps", log1p_crps_rows, "CRPS of log(1 + y)", "of relative errors"),
 )
+DISTRIBUTION_SCORES: Mapping[str, DistributionScore] = MappingProxyType({score.name: score for score in _RULES})
 """Scoring rules of predictive distributions by name."""
 
-_PARAMETRIC: Mapping[str, Callable[[float, str], DistributionScore]] = {
-    "quantile_loss": lambda level, name: DistributionScore(
-        name, partial(quantile_loss_rows, level=level), f"Quantile loss at {level:g}", "of one quantile"
-    ),
-    "interval_score": lambda coverage, name: DistributionScore(
-        name, partial(interval_score_rows, coverage=coverage), f"Score of {coverage:.4g} intervals", "width and misses"
-    ),
+_PARAMETRIC: Mapping[str, tuple[Callable[..., Floats], str, str, str]] = {
+    "quantile_loss": (quantile_loss_rows, "level", "Quantile loss at {:g}", "of one quantile"),
+    "interval_score": (interval_score_rows, "coverage", "Score of {:.4g} intervals", "width and misses"),
 }
+"""Rules with a share: their rows, what they call it, title and note."""
 
 _SHORT = {"wis": "weighted_interval_score", "rps": "ranked_probability_score"}
 """What some call a rule."""
@@ -272,8 +259,8 @@ def distribution_score_named(name: str) -> DistributionScore:
         return found
     parts = re.fullmatch(r"(\w+)\((.*)\)", str(name))
     if parts and parts[1] in _PARAMETRIC:
-        share = checked_share(parts[2], parts[1])
-        return _PARAMETRIC[parts[1]](share, f"{parts[1]}({share!r})")
+        share, (rows, of, title, note) = checked_share(parts[2], parts[1]), _PARAMETRIC[parts[1]]
+        return DistributionScore(f"{parts[1]}({share!r})", partial(rows, **{of: share}), title.format(share), note)
     known = [*DISTRIBUTION_SCORES, *(f"{rule}(0.8)" for rule in _PARAMETRIC)]
     near = nearest(str(name), known)
     also = f"; did you mean {near[0]!r}?" if near else "."
@@ -575,9 +562,8 @@ def threshold_weighted_crps(
     ([0.1667, 0.1667], 0.3333)
     """
     above, below = (np.asarray(each, dtype=np.float64) for each in (above, below))
-    refuse_rows(
-        np.atleast_1d(~(above < below)), "above", "a threshold that is not less than the one below", "Swap them."
-    )
+    wrong = np.atleast_1d(~(above < below))
+    refuse_rows(wrong, "above", "a threshold that is not less than the one below", "Swap them.")
     rows = partial(threshold_weighted_crps_rows, above=above, below=below, fair=fair)
     return _mean(rows, y_true, forecast, sample_weight)
 

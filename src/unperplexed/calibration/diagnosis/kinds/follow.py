@@ -11,10 +11,8 @@ def _distributions(e: OfDistributions) -> Said:
     power, low, high = (f"{1 + x:.2f}".replace("-", "−") for x in (e.value, *e.interval))
     goes = f": the true spread goes as its power {power}" if e.sizes_tell else ""
     says = f"the predicted spread {verb} the differences{goes}"
-    detail = e.between(low, high, "1 is right, 0 says nothing")
-    return KIND.clause(e.value, instead=says, detail=detail), Advice(
-        f"Take the spread to the power {power}.", fitted=True
-    )
+    clause = KIND.clause(e.value, instead=says, detail=e.between(low, high, "1 is right, 0 says nothing"))
+    return clause, Advice(f"Take the spread to the power {power}.", fitted=True)
 
 
 KIND = Kind(
