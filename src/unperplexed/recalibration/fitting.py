@@ -167,17 +167,22 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     known: Known = field(default_factory=dict, repr=False, compare=False)
     """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
-    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfClasses]]:
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfClasses]]:
         """Fit maps to all rows, and then to those outside each fold."""
+        return self._fits(names, [None, *range(self.folds)])
 
+    def refits(self, maps: Mapping[str, MapOfClasses]) -> dict[str, MapOfClasses]:
+        """Fit the families of maps to all rows."""
+        return self._fits([*maps], [None])[0]
+
+    def _fits(self, names: Sequence[str], folds: Sequence[int | None]) -> list[dict[str, MapOfClasses]]:
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         def fit(some: Ints) -> dict[str, MapOfClasses]:
             log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
             return fitted_classes(names, log_p, truth, weight, self.known, self.zero, advance)
 
-        parts = (None, *range(self.folds * folds))
-        with steps(len(parts) * len(names), "fitting maps") as advance:
-            return [fit(self.outside(fold)) for fold in parts]
+        with steps(len(folds) * len(names), "fitting maps") as advance:
+            return [fit(self.outside(fold)) for fold in folds]
 
 
 def rows_of_chunks(
@@ -280,9 +285,10 @@ class GroupRows(Frozen):
 
     def refitted(self, state: State) -> State:
         """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
-        forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
-        rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
-        return replace(state, maps=rows.fits(some, folds=False)[0])
+        kept = {name: each for name, each in state.maps.items() if state.weights[name] >= _LEAST_KEPT}
+        if state.two:
+            return replace(state, maps=rows_of_parts([self.forecasts()], 2, 0).refits(kept))
+        return replace(state, maps=rows_of_chunks([self.forecasts()], 2, 0, clustered=False).refits(kept))
 
 
 def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
