@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._lib.arrays import check_indexes, distinct
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
-from .._lib.progress import at_once, threads_for
+from .._lib.progress import at_once, later, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import p_value_of_rows, rows_of
@@ -36,7 +36,7 @@ from .groups_found import Groups
 
 if TYPE_CHECKING:
     from ..calibration.distribution_rows import DistributionRows
-    from ..calibration.where.naming import AnyRows
+    from ..calibration.where.naming import AnyModel
 
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
 """Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
@@ -222,8 +222,11 @@ def groups_of_rows(
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, parts, notes = _gathered(stream)
-    columns, warnings = _columns(parts, rows.truth, named)
+    threads = threads_for(len(rows.truth))
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
+    tested = later(lambda: p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels), threads)
+    curves = later(lambda: [event.rows.model for event in events], threads)
+    columns, warnings = _columns(parts, rows.truth, named)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
 
@@ -231,17 +234,16 @@ def groups_of_rows(
         settings, named = _settings(rows, search.seed), [each for of in found for each in of.corrections]
         if not named:
             return {"gain": None, "notes": notes, "_fit": partial(_without_groups, rows, settings)}
-        shared = _map(rows, settings)
-        corrected = _corrected(rows, shared.state, events, found, search.columns)
-        after = _map(corrected, settings)
-        gain = _gain(rows, corrected, (shared.state, after.state), events, found, search)
+        maps = later(lambda: _maps(rows, settings, events, found, search.columns), threads)
+        gain = _gain(rows, maps, events, found, search)
         proven = gain is not None and gain.significant
+        shared, after, _ = maps()
         known = (named, shared, after, gain) if proven else ([], shared)
         return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
-    p_value = p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels)
-    common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
-    return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
+    common = {"p_value_all": tested(), "labels": rows.labels, "dependence": dependence, "warnings": warnings}
+    labels = [event.label for event in events]
+    return _groups(columns, [*zip(labels, curves(), strict=True)], most, seed, common, more)
 
 
 def groups_of_distributions(
@@ -301,13 +303,13 @@ def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], lis
 
 def _groups(
     columns: Sequence[Column],
-    events: Sequence[tuple[Label | None, AnyRows]],
+    events: Sequence[tuple[Label | None, AnyModel]],
     most: int,
     seed: int,
     common: Mapping[str, Any],
     more: Callable[[Search, Sequence[Found]], Mapping[str, Any]] = lambda *_: {},
 ) -> Groups:
-    """Search the rows of each event, by its class.
+    """Search the rows of each event, by its class, beside a curve that all share.
 
     Parameters
     ----------
@@ -321,8 +323,8 @@ def _groups(
     n, warnings = len(columns[0].codes), [*common["warnings"]]
     bare = [Column("", np.zeros(n), codes=np.zeros(n, np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
-    found = [search.found(rows, label) for label, rows in events]
-    first, one = events[0][1], len(events) == 1
+    found = [search.beside(curve, label, None) for label, curve in events]
+    first, one = events[0][1].rows, len(events) == 1
     clusters = None if first.cluster is None else int(first.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
@@ -386,17 +388,29 @@ def _map(rows: GroupRows, settings: FitSettings) -> Recalibrator:
     return Recalibrator(settings.method, seed=settings.seed).with_state(rows.state(settings))
 
 
+_Maps = tuple[Recalibrator, Recalibrator, Floats]
+"""The map that all rows share, that of rows of which groups were corrected, and the losses by both."""
+
+
+def _maps(
+    rows: GroupRows,
+    settings: FitSettings,
+    events: Sequence[_Event],
+    found: Sequence[Found],
+    columns: Sequence[Column],
+) -> _Maps:
+    shared = _map(rows, settings)
+    corrected = _corrected(rows, shared.state, events, found, columns)
+    after = _map(corrected, settings)
+    return shared, after, _losses([rows, corrected], [shared.state, after.state])
+
+
 def _without_groups(rows: GroupRows, settings: FitSettings) -> FoundGroupRecalibrator:
     return FoundGroupRecalibrator([], _map(rows, settings))
 
 
 def _gain(
-    rows: GroupRows,
-    corrected: GroupRows,
-    maps: tuple[State, State],
-    events: Sequence[_Event],
-    found: Sequence[Found],
-    search: Search,
+    rows: GroupRows, maps: Callable[[], _Maps], events: Sequence[_Event], found: Sequence[Found], search: Search
 ) -> Gain | None:
     """Measure the gain of correcting the groups, by searches without each fold."""
 
@@ -406,11 +420,12 @@ def _gain(
         of_events = [
             without.beside(of.common.at(others), e.label, of.chance) for e, of in zip(events, found, strict=True)
         ]
-        shared = rows.some(others).refitted(maps[0])
+        of_all, after, _ = maps()
+        shared = rows.some(others).refitted(of_all.state)
         moved = _corrected(rows, shared, events, of_events, search.columns)
-        return _losses([rows.some(here), moved.some(here)], [shared, moved.some(others).refitted(maps[1])])
+        return _losses([rows.some(here), moved.some(here)], [shared, moved.some(others).refitted(after.state)])
 
-    gained = cross_fitted(rows, search.seed, held_out, _losses([rows, corrected], maps))
+    gained = cross_fitted(rows, search.seed, held_out, lambda: maps()[2])
     return None if gained is None else gained[0]
 
 

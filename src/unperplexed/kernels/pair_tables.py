@@ -22,11 +22,11 @@ _MUCH = 5_000_000
 
 
 def pair_tables(
-    codes: NDArray[np.uint8], sizes: Sequence[int], sets: Sequence[tuple[int, ...]], values: NDArray[F]
+    codes: Sequence[NDArray[np.uint8]], sizes: Sequence[int], sets: Sequence[tuple[int, ...]], values: NDArray[F]
 ) -> list[NDArray[F]]:
     """Return, of each set of two or three columns, the sums of values over the rows of each cell of their table.
 
-    codes has shape (columns, rows), and those of a column are below its size; values has shape (rows, k), float32 or
+    codes has those of each column, and those of a column are below its size; values has shape (rows, k), float32 or
     float64. A table has shape (size, size, k) or (size, size, size, k). Rows are added in their order, in the precision
     of the values.
     """
@@ -38,7 +38,7 @@ def pair_tables(
             _add_sparse([codes[at] for at in columns], values, table)
     else:
         threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
-        given, add = (np.ascontiguousarray(codes), np.ascontiguousarray(values)), _kernel.pair_tables
+        given, add = ([*map(np.ascontiguousarray, codes)], np.ascontiguousarray(values)), _kernel.pair_tables
         # Each has tables of its own, so that the number of threads changes no digit.
         at_once(lambda part: add(*given, part, total), np.array_split(plan, threads), threads)
     return tables
@@ -53,7 +53,7 @@ def _planned(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], width: int) 
 
 
 def all_pair_tables(
-    codes: NDArray[np.uint8], sizes: Sequence[int], values: AnyFloats
+    codes: Sequence[NDArray[np.uint8]], sizes: Sequence[int], values: AnyFloats
 ) -> Iterator[tuple[tuple[int, int], Floats]]:
     """Yield every pair of columns with its table, as `pair_tables` gives it but for rounding, in half the time.
 

@@ -372,7 +372,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
     def losses_of(out: Bools) -> Floats:
         return _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
 
-    found = cross_fitted(rows, settings.seed, losses_of, _losses(rows, fitted))
+    found = cross_fitted(rows, settings.seed, losses_of, lambda: _losses(rows, fitted))
     if found is None:
         return None
     gain, losses = found
@@ -385,7 +385,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
 
 
 def cross_fitted(
-    rows: GroupRows, seed: int, losses_of: Callable[[Bools], Floats], in_sample: Floats
+    rows: GroupRows, seed: int, losses_of: Callable[[Bools], Floats], in_sample: Callable[[], Floats]
 ) -> tuple[Gain, Floats] | None:
     """Compare two ways to recalibrate, each fitted without a fold, on it; None for too few rows or clusters.
 
@@ -396,8 +396,8 @@ def cross_fitted(
         Random seed of the folds.
     losses_of : callable
         From the rows that are held out to their losses by both ways, (2, number of rows), fitted to the others.
-    in_sample : array of shape (2, n)
-        Losses by both ways fitted to all rows.
+    in_sample : callable
+        Gives the losses by both ways fitted to all rows, (2, n).
 
     Returns
     -------
@@ -413,7 +413,8 @@ def cross_fitted(
     losses, of_folds = np.empty((2, n)), at_once(lambda at: losses_of(fold == at), range(FOLDS), threads_for(n))
     losses[:, np.argsort(fold, kind="stable")] = np.concatenate(of_folds, axis=1)
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
-    gained, before = float(w @ (in_sample[0] - in_sample[1]) / w.sum()), float(w @ losses[0] / w.sum())
+    fitted = in_sample()
+    gained, before = float(w @ (fitted[0] - fitted[1]) / w.sum()), float(w @ losses[0] / w.sum())
     return gain_of(before, found.mean, found.standard_error, gained, n, clusters), losses
 
 

@@ -380,9 +380,9 @@ class Scores:
         """Sum values over the rows in every two bins of each pair of columns."""
         return zip(self.pairs, pair_tables(*self._coded(rows), self.pairs, values), strict=True)
 
-    def _coded(self, rows: Ints | slice) -> tuple[NDArray[np.uint8], list[int]]:
+    def _coded(self, rows: Ints | slice) -> tuple[list[NDArray[np.uint8]], list[int]]:
         """Give the bins of rows, by column, and how many bins each has."""
-        return np.stack([column.codes[rows] for column in self.columns]), [each.sets.shape[1] for each in self.columns]
+        return [column.codes[rows] for column in self.columns], [each.sets.shape[1] for each in self.columns]
 
     @property
     def n_rules(self) -> int:
@@ -445,7 +445,7 @@ class Scores:
     def sums(self, code: NDArray[np.uint8], size: int) -> AnyFloats:
         """Sum parts and scores over rows by a code below a size, which others have: (size, m)."""
         known = (self._parts, code[self._some]), (self.scored, code)
-        both = (pair_tables(np.stack([by, np.zeros_like(by)]), [size + 1, 1], [(0, 1)], values) for values, by in known)
+        both = (pair_tables([by, np.zeros_like(by)], [size + 1, 1], [(0, 1)], values) for values, by in known)
         return np.hstack([table[:size, 0] for [table] in both])
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
