@@ -224,8 +224,7 @@ def groups_of_rows(
     rows, parts, notes = _gathered(stream)
     threads = threads_for(len(rows.truth))
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
-    tested = later(lambda: p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels), threads)
-    curves = later(lambda: [event.rows.model for event in events], threads)
+    whole = later(lambda: (p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels), _curves(events)), threads)
     columns, warnings = _columns(parts, rows.truth, named)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
@@ -241,9 +240,9 @@ def groups_of_rows(
         known = (named, shared, after, gain) if proven else ([], shared)
         return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
-    common = {"p_value_all": tested(), "labels": rows.labels, "dependence": dependence, "warnings": warnings}
-    labels = [event.label for event in events]
-    return _groups(columns, [*zip(labels, curves(), strict=True)], most, seed, common, more)
+    p_value, curves = whole()
+    common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
+    return _groups(columns, curves, most, seed, common, more)
 
 
 def groups_of_distributions(
@@ -334,23 +333,30 @@ def _groups(
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    predicted, _, observed = found[0].common.means(False)
-    whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
+    predicted, observed, interval = _of_all(found[0].common) if one else (math.nan, math.nan, (math.nan, math.nan))
     known = {
         "items": tuple(group for group, *_ in of_events),
         "p_value": min(of.p_value for of in found),
         "rules_searched": sum(of.chance.rules for of in found),
         "columns": tuple(column.name for column in columns),
         "detectable_bias": max(of.detectable for of in found),
-        "mean_predicted": float(np.average(predicted, weights=first.w)) if one else math.nan,
-        "observed": float(np.average(observed, weights=first.w)) if one else math.nan,
-        "observed_interval": (max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
+        "mean_predicted": predicted,
+        "observed": observed,
+        "observed_interval": interval,
         "residuals": Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
         "n_rows": n,
         "n_clusters": clusters,
         "seed": seed,
     }
     return Groups(**{**common, **known, "warnings": tuple(warnings), **more(search, found)})
+
+
+def _of_all(common: AnyModel) -> tuple[float, float, tuple[float, float]]:
+    """Return mean prediction and observed frequency of all rows, and the interval of the latter."""
+    rows, (predicted, _, observed) = common.rows, common.means(False)
+    interval = uncertain_mean(observed, rows.w, Dependence(rows.cluster)).interval(0.95)
+    means = (float(np.average(x, weights=rows.w)) for x in (predicted, observed))
+    return *means, (max(interval.low, 0.0), min(interval.high, 1.0))
 
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:
@@ -366,6 +372,11 @@ def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
     places, s = event_of(rows.labels, label, log_p, len(log_p))
     happened = (rows.truth == places).astype(np.float64)
     return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
+
+
+def _curves(events: Sequence[_Event]) -> list[tuple[Label | None, AnyModel]]:
+    """Give the curve that all rows of each event share, by its class."""
+    return [(event.label, event.rows.model) for event in events]
 
 
 def _corrected(

@@ -54,18 +54,22 @@ def _planned(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], width: int) 
 
 def all_pair_tables(
     codes: Sequence[NDArray[np.uint8]], sizes: Sequence[int], values: AnyFloats
-) -> Iterator[tuple[tuple[int, int], Floats]]:
-    """Yield every pair of columns with its table, as `pair_tables` gives it but for rounding, in half the time.
+) -> list[Iterator[tuple[tuple[int, int], Floats]]]:
+    """Return iterators over pairs of columns with their tables, as `pair_tables` gives them but for rounding.
 
-    Rows are added to tables of three columns, whose places add up to a multiple of their number: each pair is in one.
+    In half the time: rows are added to tables of three columns, whose places add up to a multiple of their number, so
+    that each pair is in one.
     """
     n = len(codes)
     sets: list[tuple[int, ...]] = sorted({tuple(sorted({i, j, -(i + j) % n})) for i, j in combinations(range(n), 2)})
-    for each, table in zip(sets, pair_tables(codes, sizes, sets, values), strict=True):
-        wide = table.astype(np.float64)
-        for a, b in combinations(range(len(each)), 2):
-            others = tuple({*range(len(each))} - {a, b})
-            yield (each[a], each[b]), wide.sum(axis=others)
+    return [*map(_pairs_of, sets, pair_tables(codes, sizes, sets, values))]
+
+
+def _pairs_of(columns: Sequence[int], table: AnyFloats) -> Iterator[tuple[tuple[int, int], Floats]]:
+    wide = table.astype(np.float64)
+    for a, b in combinations(range(len(columns)), 2):
+        others = tuple({*range(len(columns))} - {a, b})
+        yield (columns[a], columns[b]), wide.sum(axis=others)
 
 
 def _add_sparse(codes: Sequence[NDArray[np.uint8]], values: NDArray[F], table: NDArray[F]) -> None:

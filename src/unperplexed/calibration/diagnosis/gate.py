@@ -238,8 +238,8 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     z, v = product(q, rows.residual), rows.variance
     # v (1 - 2p), whose square root of 1 - 4v is right next to 0 and 1 too.
     third = v * np.sqrt(np.maximum(1 - 4 * v, 0)) * -np.sign(rows.s)
-    skewness = product(q * q * q, rows.cubed * third)
-    return hall(z, skewness)
+    weighted = rows.cubed * third
+    return hall(z, np.array([product(each * each * each, weighted) for each in q]))
 
 
 def _dependent(
