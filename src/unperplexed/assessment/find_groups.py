@@ -427,10 +427,7 @@ def _gain(
 
     def held_out(out: Bools) -> Floats:
         here, others = np.flatnonzero(out), np.flatnonzero(~out)
-        without = replace(search, columns=[column.at(others) for column in search.columns])
-        of_events = [
-            without.beside(of.common.at(others), e.label, of.chance) for e, of in zip(events, found, strict=True)
-        ]
+        of_events = _found_again(search, found, others)
         of_all, after, _ = maps()
         shared = rows.some(others).refitted(of_all.state)
         moved = _corrected(rows, shared, events, of_events, search.columns)
@@ -438,6 +435,12 @@ def _gain(
 
     gained = cross_fitted(rows, search.seed, held_out, lambda: maps()[2])
     return None if gained is None else gained[0]
+
+
+def _found_again(search: Search, found: Sequence[Found], rows: Ints) -> list[Found]:
+    """Search some of the rows, of which nothing is kept."""
+    some = replace(search, columns=[column.at(rows) for column in search.columns])
+    return [some.beside(of.common.at(rows), None, of.chance)._replace(common=of.common) for of in found]
 
 
 def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:

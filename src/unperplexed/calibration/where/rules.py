@@ -322,10 +322,14 @@ class Scores:
         taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
         r -= model.of_rows(taken) * self.information
         self.scored = np.stack([r, r * self.t], axis=1)
-        self.alike = r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
+
+    @cached_property
+    def alike(self) -> tuple[Floats, Floats]:
+        """Residuals of rows, by kind, and their standard deviations: what rows of a cluster may share."""
+        return self.scored[None, :, 0], np.sqrt(self.variance)[None]
 
     @cached_property
     def _parts(self) -> Floats:
