@@ -355,8 +355,8 @@ def _of_all(common: AnyModel) -> tuple[float, float, tuple[float, float]]:
     """Return mean prediction and observed frequency of all rows, and the interval of the latter."""
     rows, (predicted, _, observed) = common.rows, common.means(False)
     interval = uncertain_mean(observed, rows.w, Dependence(rows.cluster)).interval(0.95)
-    means = (float(np.average(x, weights=rows.w)) for x in (predicted, observed))
-    return *means, (max(interval.low, 0.0), min(interval.high, 1.0))
+    mean, frequency = (float(np.average(x, weights=rows.w)) for x in (predicted, observed))
+    return mean, frequency, (max(interval.low, 0.0), min(interval.high, 1.0))
 
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:
