@@ -445,8 +445,8 @@ def _found_again(search: Search, found: Sequence[Found], rows: Ints) -> list[Fou
 
 def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:
     """Return losses of rows by the shared map, and of the same rows with the groups corrected by theirs."""
-    q = [state.of_log_probabilities(rows.log_p) for rows, state in zip(each, states, strict=True)]
-    return -np.log([of[np.arange(len(of)), each[0].truth] for of in q])
+    at, both = (np.arange(each[0].truth.size), each[0].truth), zip(each, states, strict=True)
+    return -np.log([state.of_log_probabilities(rows.log_p)[at] for rows, state in both])
 
 
 _Parts = list[tuple[dict[str, NDArray[Any]], Ints]]

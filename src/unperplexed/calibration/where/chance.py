@@ -111,8 +111,8 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
 
 
 def _blocks(rows: int, samples: int, parts: int = 1) -> list[slice]:
-    """Cut samples into so many parts, or as many as fit into memory."""
-    size = max(16, min(-(-samples // parts), _AT_ONCE // rows))
+    """Cut samples into so many parts, which are worked on at once, or as many as fit into memory."""
+    size = max(16, min(-(-samples // parts), _AT_ONCE // (rows * parts)))
     return [slice(first, first + size) for first in range(0, samples, size)]
 
 
