@@ -14,7 +14,7 @@ from unperplexed._lib import json_files
 from unperplexed._lib.arrays import as_array, by_forecaster
 from unperplexed._lib.formatting import three_digits
 from unperplexed._lib.output_files import check_output, sole_run, taking_turns, write_whole
-from unperplexed._lib.progress import _shown, at_once, in_turn, progress_bar, showing, steps
+from unperplexed._lib.progress import _shown, at_once, in_turn, later, progress_bar, showing, steps
 
 
 def test_places_that_may_not_be_written_are_refused(tmp_path, monkeypatch):
@@ -68,6 +68,30 @@ def test_other_threads_heed_what_is_set_for_this_one(monkeypatch):
     with showing("nowhere"), np.errstate(divide="ignore"):
         assert at_once(work, [0, 0, 1], 3) == [-np.inf, -np.inf, 0.0]
     assert shown == ["nowhere"] * 3
+
+
+def test_a_thread_that_has_done_with_an_item_takes_the_next_one():
+    """While one thread is held by the first item the other does all that are left."""
+    others = threading.Semaphore(0)
+
+    def work(item):
+        if item == 0:
+            assert all(others.acquire(timeout=10) for _ in range(4))
+        else:
+            others.release()
+        return item**2
+
+    assert at_once(work, range(5), 2) == [0, 1, 4, 9, 16]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_done_later_is_done_once_and_raises_where_it_is_asked_for(threads):
+    done = []
+    found = later(lambda: done.append(_shown.get()) or len(done), threads)
+    assert (found(), found(), done) == (1, 1, ["terminal"])
+    failed = later(lambda: 1 / 0, threads)
+    with pytest.raises(ZeroDivisionError):
+        failed()
 
 
 def test_steps_are_shown_on_a_terminal_alone(monkeypatch):

@@ -10,8 +10,9 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from unperplexed import Forecasts, InputError, Recalibrator, Tally, diagnose
+from unperplexed.maps.parameters import TWO_CLASSES
 from unperplexed.recalibration.averaging import BINARY_PENALTY, CLASS_PENALTY, average
-from unperplexed.recalibration.binary_rows import rows_in_clusters
+from unperplexed.recalibration.binary_rows import rows_in_clusters, rows_of_parts
 from unperplexed.recalibration.gain import gain_of
 from unperplexed.scores import log_loss
 
@@ -131,6 +132,18 @@ def test_weights_count():
     assert found.parameters_["shift"] == pytest.approx(np.log(3), abs=0.1)
     uneven = rng.exponential(size=y.size)
     assert Recalibrator("logistic").fit(y, p, sample_weight=uneven).parameters_["slope"] == pytest.approx(1, abs=0.1)
+
+
+def test_maps_fitted_from_those_of_similar_rows_are_as_good_as_from_none():
+    """A lapse that the similar rows do not have is found, too."""
+    y, p = forecasts(3000, seed=5, slope=0.6)
+    flipped = np.where(np.random.default_rng(5).random(3000) < 0.1, 1 - y, y)
+    similar, rows = (rows_of_parts([Forecasts(each, p)], 2, 0) for each in (y, flipped))
+    names = [*TWO_CLASSES]
+    starts, best = (each.fits(names)[0] for each in (similar, rows))
+    for name, found in rows.refits(starts).items():
+        of_rows = (np.log(rows.likelihoods(q, None)).sum() for q in (found, best[name]))
+        assert next(of_rows) == pytest.approx(next(of_rows), abs=1e-6)
 
 
 def test_few_clusters_have_no_gain_and_others_one_by_students_t():

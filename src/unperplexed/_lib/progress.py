@@ -8,7 +8,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from itertools import islice
+from functools import cache
+from itertools import count, islice
 from queue import SimpleQueue
 from threading import Semaphore
 from time import monotonic
@@ -26,13 +27,31 @@ _MANY_ROWS = 50_000
 def at_once(work: Callable[[S], T], items: Sequence[S], threads: int) -> list[T]:
     """Do the same work with each item, on this thread and others; return what comes of each, in their order.
 
-    What is set for this thread, such as whether progress is shown, holds for others.
+    A thread that has done with an item takes the next one. What is set for this thread, such as whether progress is
+    shown, holds for others.
     """
+    found, places = dict[int, T](), count()
+
+    def take() -> None:
+        while (at := next(places)) < len(items):
+            found[at] = work(items[at])
+
     with ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="unperplexed-worker") as pool:
-        parts = [items[first::threads] for first in range(threads)]
-        others = [pool.submit(copy_context().run, lambda part: [*map(work, part)], part) for part in parts[1:]]
-        found = [[*map(work, parts[0])], *(each.result() for each in others)]
-    return [found[at % threads][at // threads] for at in range(len(items))]
+        others = [pool.submit(copy_context().run, take) for _ in range(threads - 1)]
+        take()
+        for each in others:
+            each.result()
+    return [found[at] for at in range(len(items))]
+
+
+def later(work: Callable[[], T], threads: int) -> Callable[[], T]:
+    """Begin work on another thread, if there may be more than one; return what gives its result."""
+    if threads == 1:
+        return cache(work)
+    pool = ThreadPoolExecutor(1, thread_name_prefix="unperplexed-worker")
+    begun = pool.submit(copy_context().run, work)
+    pool.shutdown(wait=False)
+    return begun.result
 
 
 def threads_for(n_rows: int) -> int:

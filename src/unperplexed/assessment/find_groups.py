@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._lib.arrays import check_indexes, distinct
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, check_choice, check_seed, check_whole
-from .._lib.progress import at_once, threads_for
+from .._lib.progress import at_once, later, threads_for
 from .._lib.typing import Bools, Floats, Ints
 from ..calibration.dependence_search import DependenceSearch
 from ..calibration.diagnosis.diagnose import p_value_of_rows, rows_of
@@ -36,7 +36,7 @@ from .groups_found import Groups
 
 if TYPE_CHECKING:
     from ..calibration.distribution_rows import DistributionRows
-    from ..calibration.where.naming import AnyRows
+    from ..calibration.where.naming import AnyModel
 
 MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
 """Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
@@ -222,8 +222,10 @@ def groups_of_rows(
     check_choice("view", view, ("each-class", "top-label"))
     most, seed = check_whole("max_groups", max_groups), check_seed(seed)
     rows, parts, notes = _gathered(stream)
-    columns, warnings = _columns(parts, rows.truth, named)
+    threads = threads_for(len(rows.truth))
     events = _events(rows, "top-label" if len(rows.labels) > _CLASSES_SEARCHED else view)
+    whole = later(lambda: (p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels), _curves(events)), threads)
+    columns, warnings = _columns(parts, rows.truth, named)
     if events[0].label is None:
         columns += columns_of_values(PREDICTED, class_texts(rows.labels, events[0].places))
 
@@ -231,17 +233,16 @@ def groups_of_rows(
         settings, named = _settings(rows, search.seed), [each for of in found for each in of.corrections]
         if not named:
             return {"gain": None, "notes": notes, "_fit": partial(_without_groups, rows, settings)}
-        shared = _map(rows, settings)
-        corrected = _corrected(rows, shared.state, events, found, search.columns)
-        after = _map(corrected, settings)
-        gain = _gain(rows, corrected, (shared.state, after.state), events, found, search)
+        maps = later(lambda: _maps(rows, settings, events, found, search.columns), threads)
+        gain = _gain(rows, maps, events, found, search)
         proven = gain is not None and gain.significant
+        shared, after, _ = maps()
         known = (named, shared, after, gain) if proven else ([], shared)
         return {"gain": gain, "notes": notes, "_fit": partial(FoundGroupRecalibrator, *known)}
 
-    p_value = p_value_of_rows(rows_of(lambda: [rows.forecasts()]), rows.labels)
+    p_value, curves = whole()
     common = {"p_value_all": p_value, "labels": rows.labels, "dependence": dependence, "warnings": warnings}
-    return _groups(columns, [(event.label, event.rows) for event in events], most, seed, common, more)
+    return _groups(columns, curves, most, seed, common, more)
 
 
 def groups_of_distributions(
@@ -301,13 +302,13 @@ def _columns(parts: _Parts, truth: Ints, named: bool) -> tuple[list[Column], lis
 
 def _groups(
     columns: Sequence[Column],
-    events: Sequence[tuple[Label | None, AnyRows]],
+    events: Sequence[tuple[Label | None, AnyModel]],
     most: int,
     seed: int,
     common: Mapping[str, Any],
     more: Callable[[Search, Sequence[Found]], Mapping[str, Any]] = lambda *_: {},
 ) -> Groups:
-    """Search the rows of each event, by its class.
+    """Search the rows of each event, by its class, beside a curve that all share.
 
     Parameters
     ----------
@@ -321,8 +322,8 @@ def _groups(
     n, warnings = len(columns[0].codes), [*common["warnings"]]
     bare = [Column("", np.zeros(n), codes=np.zeros(n, np.uint8))] * (len(columns) == 1)
     search = Search([*columns, *bare], most, len(events), seed)
-    found = [search.found(rows, label) for label, rows in events]
-    first, one = events[0][1], len(events) == 1
+    found = [search.beside(curve, label, None) for label, curve in events]
+    first, one = events[0][1].rows, len(events) == 1
     clusters = None if first.cluster is None else int(first.cluster.max()) + 1
     if clusters is not None and clusters < _CLUSTERS_KNOWN:
         warnings.append(f"few clusters ({clusters}) hardly show how their rows depend; p-values and intervals need 30")
@@ -332,23 +333,30 @@ def _groups(
         for group, rule in zip(of.groups, of.rules, strict=True)
     ]
     biased = [of for of in of_events if of[0].error == "bias"]  # a slope has no mean residual
-    predicted, _, observed = found[0].common.means(False)
-    whole = uncertain_mean(observed, first.w, Dependence(first.cluster)).interval(0.95)
+    predicted, observed, interval = _of_all(found[0].common) if one else (math.nan, math.nan, (math.nan, math.nan))
     known = {
         "items": tuple(group for group, *_ in of_events),
         "p_value": min(of.p_value for of in found),
         "rules_searched": sum(of.chance.rules for of in found),
         "columns": tuple(column.name for column in columns),
         "detectable_bias": max(of.detectable for of in found),
-        "mean_predicted": float(np.average(predicted, weights=first.w)) if one else math.nan,
-        "observed": float(np.average(observed, weights=first.w)) if one else math.nan,
-        "observed_interval": (max(whole.low, 0.0), min(whole.high, 1.0)) if one else (math.nan, math.nan),
+        "mean_predicted": predicted,
+        "observed": observed,
+        "observed_interval": interval,
         "residuals": Residuals.of(columns, *max(biased, key=lambda of: of[0].cost)[1:]) if biased else None,
         "n_rows": n,
         "n_clusters": clusters,
         "seed": seed,
     }
     return Groups(**{**common, **known, "warnings": tuple(warnings), **more(search, found)})
+
+
+def _of_all(common: AnyModel) -> tuple[float, float, tuple[float, float]]:
+    """Return mean prediction and observed frequency of all rows, and the interval of the latter."""
+    rows, (predicted, _, observed) = common.rows, common.means(False)
+    interval = uncertain_mean(observed, rows.w, Dependence(rows.cluster)).interval(0.95)
+    mean, frequency = (float(np.average(x, weights=rows.w)) for x in (predicted, observed))
+    return mean, frequency, (max(interval.low, 0.0), min(interval.high, 1.0))
 
 
 def _events(rows: GroupRows, view: str) -> list[_Event]:
@@ -364,6 +372,11 @@ def _event(rows: GroupRows, log_p: Floats, label: Label | None) -> _Event:
     places, s = event_of(rows.labels, label, log_p, len(log_p))
     happened = (rows.truth == places).astype(np.float64)
     return _Event(label, SearchedRows.of(s, happened, rows.weight, rows.cluster), places)
+
+
+def _curves(events: Sequence[_Event]) -> list[tuple[Label | None, AnyModel]]:
+    """Give the curve that all rows of each event share, by its class."""
+    return [(event.label, event.rows.model) for event in events]
 
 
 def _corrected(
@@ -386,38 +399,54 @@ def _map(rows: GroupRows, settings: FitSettings) -> Recalibrator:
     return Recalibrator(settings.method, seed=settings.seed).with_state(rows.state(settings))
 
 
+_Maps = tuple[Recalibrator, Recalibrator, Floats]
+"""The map that all rows share, that of rows of which groups were corrected, and the losses by both."""
+
+
+def _maps(
+    rows: GroupRows,
+    settings: FitSettings,
+    events: Sequence[_Event],
+    found: Sequence[Found],
+    columns: Sequence[Column],
+) -> _Maps:
+    shared = _map(rows, settings)
+    corrected = _corrected(rows, shared.state, events, found, columns)
+    after = _map(corrected, settings)
+    return shared, after, _losses([rows, corrected], [shared.state, after.state])
+
+
 def _without_groups(rows: GroupRows, settings: FitSettings) -> FoundGroupRecalibrator:
     return FoundGroupRecalibrator([], _map(rows, settings))
 
 
 def _gain(
-    rows: GroupRows,
-    corrected: GroupRows,
-    maps: tuple[State, State],
-    events: Sequence[_Event],
-    found: Sequence[Found],
-    search: Search,
+    rows: GroupRows, maps: Callable[[], _Maps], events: Sequence[_Event], found: Sequence[Found], search: Search
 ) -> Gain | None:
     """Measure the gain of correcting the groups, by searches without each fold."""
 
     def held_out(out: Bools) -> Floats:
         here, others = np.flatnonzero(out), np.flatnonzero(~out)
-        without = replace(search, columns=[column.at(others) for column in search.columns])
-        of_events = [
-            without.beside(of.common.at(others), e.label, of.chance) for e, of in zip(events, found, strict=True)
-        ]
-        shared = rows.some(others).refitted(maps[0])
+        of_events = _found_again(search, found, others)
+        of_all, after, _ = maps()
+        shared = rows.some(others).refitted(of_all.state)
         moved = _corrected(rows, shared, events, of_events, search.columns)
-        return _losses([rows.some(here), moved.some(here)], [shared, moved.some(others).refitted(maps[1])])
+        return _losses([rows.some(here), moved.some(here)], [shared, moved.some(others).refitted(after.state)])
 
-    gained = cross_fitted(rows, search.seed, held_out, _losses([rows, corrected], maps))
+    gained = cross_fitted(rows, search.seed, held_out, lambda: maps()[2])
     return None if gained is None else gained[0]
+
+
+def _found_again(search: Search, found: Sequence[Found], rows: Ints) -> list[Found]:
+    """Search some of the rows, of which nothing is kept."""
+    some = replace(search, columns=[column.at(rows) for column in search.columns])
+    return [some.beside(of.common.at(rows), None, of.chance)._replace(common=of.common) for of in found]
 
 
 def _losses(each: Sequence[GroupRows], states: Sequence[State]) -> Floats:
     """Return losses of rows by the shared map, and of the same rows with the groups corrected by theirs."""
-    q = [state.of_log_probabilities(rows.log_p) for rows, state in zip(each, states, strict=True)]
-    return -np.log([of[np.arange(len(of)), each[0].truth] for of in q])
+    at, both = (np.arange(each[0].truth.size), each[0].truth), zip(each, states, strict=True)
+    return -np.log([state.of_log_probabilities(rows.log_p)[at] for rows, state in both])
 
 
 _Parts = list[tuple[dict[str, NDArray[Any]], Ints]]

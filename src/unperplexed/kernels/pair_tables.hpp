@@ -17,7 +17,7 @@ namespace {
 
 template <class T>
 struct PairTables {
-    const std::uint8_t* codes;  // columns x rows
+    std::vector<const std::uint8_t*> codes;  // of each column those of the rows
     Index rows;
     const T* values;  // rows x width
     Index width;
@@ -42,7 +42,7 @@ INLINED void add_rows(const T* value, Index rows, const std::int32_t* cells, T* 
 // The cells of rows in a table of so many columns, two or three.
 template <class T>
 INLINED void find_cells(const PairTables<T>& given, const Index* each, Index from, Index rows, std::int32_t* cells) {
-    const auto code = [&](Index at) { return given.codes + each[at] * given.rows + from; };
+    const auto code = [&](Index at) { return given.codes[each[at]] + from; };
     const auto *a = code(0), *b = code(1);
     const auto of_b = std::int32_t(each[3]), of_c = std::int32_t(each[4]);
     for (Index row = 0; row < rows; ++row) cells[row] = a[row] * of_b + b[row];
@@ -324,17 +324,19 @@ void strongest(const Cube<double>& table, const Plane<float>& a, const Plane<flo
                    Index(table.shape(2)) / 2 - 1, known.data(), share, least_new, out.data());
 }
 
-// Adds the values of rows (rows x width) to the tables in out. Of each: its columns (of codes, columns x rows), the third
+// Adds the values of rows (rows x width) to the tables in out. Of each: its columns (of those with codes), the third
 // -1 where there are two, how many values the second and the third have, where in out it begins, and its cells. The caller
 // has seen to it that codes fit.
 template <class T>
-void pair_tables(nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> codes,
+void pair_tables(const std::vector<Vector<const std::uint8_t>>& codes,
                  nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> values,
                  nb::ndarray<const Index, nb::ndim<2>, nb::c_contig, nb::device::cpu> plan, Vector<T> out) {
-    if (codes.shape(1) != values.shape(0) || plan.shape(1) != 7) {
-        throw nb::value_error("pair_tables: shapes do not go together");
+    PairTables<T> given{{}, Index(values.shape(0)), values.data(), Index(values.shape(1)), out.data()};
+    for (const auto& column : codes) {
+        given.codes.push_back(column.data());
+        if (column.shape(0) != values.shape(0)) throw nb::value_error("pair_tables: shapes do not go together");
     }
-    const PairTables<T> given{codes.data(), Index(codes.shape(1)), values.data(), Index(values.shape(1)), out.data()};
+    if (plan.shape(1) != 7) throw nb::value_error("pair_tables: shapes do not go together");
     nb::gil_scoped_release released;
     run_tables(given, plan.data(), Index(plan.shape(0)));
 }

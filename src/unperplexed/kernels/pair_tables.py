@@ -22,11 +22,11 @@ _MUCH = 5_000_000
 
 
 def pair_tables(
-    codes: NDArray[np.uint8], sizes: Sequence[int], sets: Sequence[tuple[int, ...]], values: NDArray[F]
+    codes: Sequence[NDArray[np.uint8]], sizes: Sequence[int], sets: Sequence[tuple[int, ...]], values: NDArray[F]
 ) -> list[NDArray[F]]:
     """Return, of each set of two or three columns, the sums of values over the rows of each cell of their table.
 
-    codes has shape (columns, rows), and those of a column are below its size; values has shape (rows, k), float32 or
+    codes has those of each column, and those of a column are below its size; values has shape (rows, k), float32 or
     float64. A table has shape (size, size, k) or (size, size, size, k). Rows are added in their order, in the precision
     of the values.
     """
@@ -38,7 +38,7 @@ def pair_tables(
             _add_sparse([codes[at] for at in columns], values, table)
     else:
         threads = max(1, min(os.cpu_count() or 1, len(plan), values.size * len(plan) // _MUCH))
-        given, add = (np.ascontiguousarray(codes), np.ascontiguousarray(values)), _kernel.pair_tables
+        given, add = ([*map(np.ascontiguousarray, codes)], np.ascontiguousarray(values)), _kernel.pair_tables
         # Each has tables of its own, so that the number of threads changes no digit.
         at_once(lambda part: add(*given, part, total), np.array_split(plan, threads), threads)
     return tables
@@ -53,19 +53,23 @@ def _planned(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], width: int) 
 
 
 def all_pair_tables(
-    codes: NDArray[np.uint8], sizes: Sequence[int], values: AnyFloats
-) -> Iterator[tuple[tuple[int, int], Floats]]:
-    """Yield every pair of columns with its table, as `pair_tables` gives it but for rounding, in half the time.
+    codes: Sequence[NDArray[np.uint8]], sizes: Sequence[int], values: AnyFloats
+) -> list[Iterator[tuple[tuple[int, int], Floats]]]:
+    """Return iterators over pairs of columns with their tables, as `pair_tables` gives them but for rounding.
 
-    Rows are added to tables of three columns, whose places add up to a multiple of their number: each pair is in one.
+    In half the time: rows are added to tables of three columns, whose places add up to a multiple of their number, so
+    that each pair is in one.
     """
     n = len(codes)
     sets: list[tuple[int, ...]] = sorted({tuple(sorted({i, j, -(i + j) % n})) for i, j in combinations(range(n), 2)})
-    for each, table in zip(sets, pair_tables(codes, sizes, sets, values), strict=True):
-        wide = table.astype(np.float64)
-        for a, b in combinations(range(len(each)), 2):
-            others = tuple({*range(len(each))} - {a, b})
-            yield (each[a], each[b]), wide.sum(axis=others)
+    return [*map(_pairs_of, sets, pair_tables(codes, sizes, sets, values))]
+
+
+def _pairs_of(columns: Sequence[int], table: AnyFloats) -> Iterator[tuple[tuple[int, int], Floats]]:
+    wide = table.astype(np.float64)
+    for a, b in combinations(range(len(columns)), 2):
+        others = tuple({*range(len(columns))} - {a, b})
+        yield (columns[a], columns[b]), wide.sum(axis=others)
 
 
 def _add_sparse(codes: Sequence[NDArray[np.uint8]], values: NDArray[F], table: NDArray[F]) -> None:

@@ -15,7 +15,8 @@ from ..forecasts.forecasts import Block, Forecasts
 from ..kernels.logarithms import log_odds
 from ..kernels.rows import DistinctValues
 from ..maps.cells import Counts
-from ..maps.families import MapOfTwo, fitted_two
+from ..maps.families import MapOfTwo, Maps, fitted_two
+from ..maps.parameters import LAPSE, TWO_CLASSES
 from ..maps.two import finite, zero_of
 from ..tally.binary import BinaryColumns
 from ..tally.tally import Tally
@@ -67,17 +68,27 @@ class BinaryRows(FoldedRows[MapOfTwo], kw_only=True):
         """Largest log-odds up to which maps never fall."""
         return max(float(finite(np.inf, self.zero)), float(np.abs(self.predicted).max()))
 
-    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfTwo]]:
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfTwo]]:
         """Fit maps to all rows, and then to those outside each fold, from those of all rows."""
+        whole, *others = self._counts([None, *range(self.folds)])
+        [maps] = fitted_two(names, [whole], self.largest, self.zero)
+        return [maps, *fitted_two(names, others, self.largest, self.zero, maps)]
+
+    def refits(self, maps: Maps) -> dict[str, MapOfTwo]:
+        """Fit the families of maps of similar rows to all rows; a lapse, which may have two optima, from anew."""
+        starts = {name: each for name, each in maps.items() if LAPSE not in TWO_CLASSES[name].parameters}
+        [found] = fitted_two([*maps], self._counts([None]), self.largest, self.zero, starts)
+        return found
+
+    def _counts(self, folds: Sequence[int | None]) -> list[Counts]:
+        """Count the rows outside folds by their log-odds."""
         values, entry = np.unique(self.predicted, return_inverse=True)
 
         def counts(some: Ints) -> Counts:
             of_rows = (np.bincount(entry[some], w[some], values.size) for w in (self.weight, self.weight * self.truth))
             return Counts(values, *(sums.astype(np.float64) for sums in of_rows))
 
-        whole, *others = (counts(self.outside(fold)) for fold in (None, *range(self.folds * folds)))
-        [maps] = fitted_two(names, [whole], self.largest, self.zero)
-        return [maps, *(fitted_two(names, others, self.largest, self.zero, maps) if others else ())]
+        return [counts(self.outside(fold)) for fold in folds]
 
 
 def rows_of_parts(parts: Iterable[Forecasts], folds: int | None, seed: int) -> BinaryRows:

@@ -167,17 +167,22 @@ class ClassRows(FoldedRows[MapOfClasses], kw_only=True):
     known: Known = field(default_factory=dict, repr=False, compare=False)
     """Fisher information of the maps fitted to all rows, by which those of the folds are fitted fast."""
 
-    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, MapOfClasses]]:
+    def fits(self, names: Sequence[str]) -> list[dict[str, MapOfClasses]]:
         """Fit maps to all rows, and then to those outside each fold."""
+        return self._fits(names, [None, *range(self.folds)])
 
+    def refits(self, maps: Mapping[str, MapOfClasses]) -> dict[str, MapOfClasses]:
+        """Fit the families of maps to all rows."""
+        return self._fits([*maps], [None])[0]
+
+    def _fits(self, names: Sequence[str], folds: Sequence[int | None]) -> list[dict[str, MapOfClasses]]:
         # Fits do not start from the maps of all rows: where one ends early, it would know of the rows held out.
         def fit(some: Ints) -> dict[str, MapOfClasses]:
             log_p, truth, weight = self.predicted[some], self.truth[some], self.weight[some]
             return fitted_classes(names, log_p, truth, weight, self.known, self.zero, advance)
 
-        parts = (None, *range(self.folds * folds))
-        with steps(len(parts) * len(names), "fitting maps") as advance:
-            return [fit(self.outside(fold)) for fold in parts]
+        with steps(len(folds) * len(names), "fitting maps") as advance:
+            return [fit(self.outside(fold)) for fold in folds]
 
 
 def rows_of_chunks(
@@ -280,9 +285,10 @@ class GroupRows(Frozen):
 
     def refitted(self, state: State) -> State:
         """Fit the maps of a state to these rows, which are like its own: those that have 1% of the weight keep it."""
-        forecasts, some = [self.forecasts()], [name for name in state.maps if state.weights[name] >= _LEAST_KEPT]
-        rows = rows_of_parts(forecasts, 2, 0) if state.two else rows_of_chunks(forecasts, 2, 0, clustered=False)
-        return replace(state, maps=rows.fits(some, folds=False)[0])
+        kept = {name: each for name, each in state.maps.items() if state.weights[name] >= _LEAST_KEPT}
+        if state.two:
+            return replace(state, maps=rows_of_parts([self.forecasts()], 2, 0).refits(kept))
+        return replace(state, maps=rows_of_chunks([self.forecasts()], 2, 0, clustered=False).refits(kept))
 
 
 def gathered_groups(stream: Iterable[tuple[Forecasts, Any]]) -> GroupRows:
@@ -366,7 +372,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
     def losses_of(out: Bools) -> Floats:
         return _losses(rows.some(out), GroupMaps.of(rows.some(~out), settings))
 
-    found = cross_fitted(rows, settings.seed, losses_of, _losses(rows, fitted))
+    found = cross_fitted(rows, settings.seed, losses_of, lambda: _losses(rows, fitted))
     if found is None:
         return None
     gain, losses = found
@@ -379,7 +385,7 @@ def gain_over_one_map(rows: GroupRows, fitted: GroupMaps, settings: FitSettings)
 
 
 def cross_fitted(
-    rows: GroupRows, seed: int, losses_of: Callable[[Bools], Floats], in_sample: Floats
+    rows: GroupRows, seed: int, losses_of: Callable[[Bools], Floats], in_sample: Callable[[], Floats]
 ) -> tuple[Gain, Floats] | None:
     """Compare two ways to recalibrate, each fitted without a fold, on it; None for too few rows or clusters.
 
@@ -390,8 +396,8 @@ def cross_fitted(
         Random seed of the folds.
     losses_of : callable
         From the rows that are held out to their losses by both ways, (2, number of rows), fitted to the others.
-    in_sample : array of shape (2, n)
-        Losses by both ways fitted to all rows.
+    in_sample : callable
+        Gives the losses by both ways fitted to all rows, (2, n).
 
     Returns
     -------
@@ -407,7 +413,8 @@ def cross_fitted(
     losses, of_folds = np.empty((2, n)), at_once(lambda at: losses_of(fold == at), range(FOLDS), threads_for(n))
     losses[:, np.argsort(fold, kind="stable")] = np.concatenate(of_folds, axis=1)
     found = uncertain_mean(losses[0] - losses[1], w, Dependence(cluster))
-    gained, before = float(w @ (in_sample[0] - in_sample[1]) / w.sum()), float(w @ losses[0] / w.sum())
+    fitted = in_sample()
+    gained, before = float(w @ (fitted[0] - fitted[1]) / w.sum()), float(w @ losses[0] / w.sum())
     return gain_of(before, found.mean, found.standard_error, gained, n, clusters), losses
 
 

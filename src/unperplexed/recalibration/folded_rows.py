@@ -129,8 +129,8 @@ class FoldedRows(ABC, Generic[Map], Frozen, kw_only=True):
         )
 
     @abstractmethod
-    def fits(self, names: Sequence[str], folds: bool = True) -> list[dict[str, Map]]:
-        """Fit maps to all rows, and then, if asked, to those outside each fold."""
+    def fits(self, names: Sequence[str]) -> list[dict[str, Map]]:
+        """Fit maps to all rows, and then to those outside each fold."""
 
     @property
     def sampled(self) -> int:

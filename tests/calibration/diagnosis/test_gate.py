@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import eval_legendre, expit
 from scipy.stats import kstest
 
 from unperplexed.calibration.diagnosis.class_tails import hall
@@ -31,6 +31,14 @@ def some_rows(rng, n=400, weighted=False):
     s = rng.normal(0, 2, n)
     w = rng.uniform(0.2, 3, n) if weighted else None
     return scored(s, (rng.random(n) < expit(s)).astype(float), w)
+
+
+def test_four_shapes_are_legendre_polynomials_of_the_information_below(rng):
+    s, v = rng.normal(size=50), rng.uniform(0.1, 1, 50)
+    order = np.argsort(s)
+    x = np.empty(50)
+    x[order] = 2 * (np.cumsum(v[order]) - v[order] / 2) / v.sum() - 1
+    np.testing.assert_allclose(columns(s, v)[4:], [eval_legendre(n, x) for n in range(2, 6)], atol=1e-13)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -28,16 +28,15 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
     if not read:
         return None
     s, p, y, w, cluster, index = _joined(read)
-    values, entry = np.unique(s, return_inverse=True)
+    entry, rows, clusters = _counted(s, y, w, cluster)
 
     def rows_at(at: np.ndarray, outcome: bool) -> tuple[int, ...]:
         return tuple(index[np.isin(entry, at) & (y == outcome)][:MOST_NAMED].tolist())
 
-    rows, clusters = _counted(s, y, w, cluster)
     return BinaryData(
         rows,
-        counts=np.bincount(entry, minlength=values.size).astype(np.float64),
-        counts_positive=np.bincount(entry, y, values.size).astype(np.float64),
+        counts=np.bincount(entry).astype(np.float64),
+        counts_positive=np.bincount(entry, y).astype(np.float64),
         n=float(s.size),
         labels=labels,
         mean=float((w * p).sum() / w.sum()),
@@ -50,7 +49,7 @@ def data_of_rows(blocks: Iterable[RowBlock], labels: tuple[Label | None, ...]) -
 def line_of_top_class(blocks: Iterable[RowBlock]) -> CalibrationLine:
     """Estimate the calibration line of the most probable class of rows: whether it is the observed one."""
     s, _, y, w, cluster, _ = _joined([_columns_of(block, *_of_top(block)) for block in blocks])
-    return calibration_line(*_counted(s, y, w, cluster))
+    return calibration_line(*_counted(s, y, w, cluster)[1:])
 
 
 def p_values_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None, cluster: Ints) -> tuple[float, float]:
@@ -58,7 +57,7 @@ def p_values_in_clusters(happened: np.ndarray, s: Floats, weight: Floats | None,
     n = len(s)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64) * (n / np.sum(weight))
     some = np.abs(s) <= math.log(n / CERTAIN)
-    rows, sums = _counted(s[some], happened[some].astype(np.float64), w[some], cluster[some])
+    _, rows, sums = _counted(s[some], happened[some].astype(np.float64), w[some], cluster[some])
     if sums is None or len(distinct(cluster[some])) < FEWEST_CLUSTERS:
         return math.nan, math.nan
     return gate(rows, sums(np.ones(rows.s.size, dtype=bool))).p_value, gate(rows).p_value
@@ -72,8 +71,8 @@ def _joined(read: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
 
 def _counted(
     s: Floats, y: Floats, w: Floats, cluster: Ints
-) -> tuple[Scored, Callable[[np.ndarray], ClusterSums] | None]:
-    """Count rows of the same log-odds together, and tell how to sum over clusters, if there are any."""
+) -> tuple[Ints, Scored, Callable[[np.ndarray], ClusterSums] | None]:
+    """Count rows of the same log-odds together; tell the place of each row, and how to sum over clusters, if any."""
     values, entry = np.unique(s, return_inverse=True)
 
     def summed(x: Floats) -> Floats:
@@ -82,7 +81,7 @@ def _counted(
     rows = Scored(values, summed(w), summed(w * y), summed(w * w), summed(w * w * y), summed(w**3))
     clustered = bool((cluster >= 0).all()) and len(distinct(cluster)) < cluster.size  # of one row: independent
     sums = sums_over_clusters(entry, w, w * (y - expit(s)), cluster) if clustered else None
-    return rows, sums
+    return entry, rows, sums
 
 
 def _columns_of(block: RowBlock, s: Floats, p: Floats, y: Floats) -> tuple[np.ndarray, ...]:

@@ -13,13 +13,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import legendre
 
 from ..._lib.elementary import expit
 from ..._lib.typing import Floats, Ints
 from ...maps.cells import Counts
 from ...maps.two import tail
-from ...statistics.matrices import in_turn, product
+from ...statistics.matrices import cross_products, in_turn, product
 from ...statistics.tails import weighted_chi2_sf
 from .class_tails import hall
 
@@ -239,8 +238,8 @@ def _independent(rows: Scored, q: Floats) -> Floats:
     z, v = product(q, rows.residual), rows.variance
     # v (1 - 2p), whose square root of 1 - 4v is right next to 0 and 1 too.
     third = v * np.sqrt(np.maximum(1 - 4 * v, 0)) * -np.sign(rows.s)
-    skewness = product(q * q * q, rows.cubed * third)
-    return hall(z, skewness)
+    weighted = rows.cubed * third
+    return hall(z, np.array([product(each * each * each, weighted) for each in q]))
 
 
 def _dependent(
@@ -280,13 +279,19 @@ _BEYOND = 2.0
 
 def columns(s: Floats, v: Floats) -> Floats:
     """Return the components before they are made orthonormal: four named errors, and four shapes."""
-    x = 2 * information_time(s, v) - 1
-    return np.stack([np.ones_like(s), s, tail(s), np.abs(s), *legendre.legval(x, np.eye(6)[:, 2:])])
+    found = np.empty((8, *s.shape))
+    found[0], found[1], found[2], found[3] = 1.0, s, tail(s), np.abs(s)
+    before: Floats | float = 1.0
+    now = x = 2 * information_time(s, v) - 1
+    for n in range(1, 5):  # Legendre polynomials, by their recurrence
+        before, now = now, ((2 * n + 1) * x * now - n * before) / (n + 1)
+        found[n + 3] = now
+    return found
 
 
 def orthonormal(columns: Floats, v: Floats) -> Floats:
     """Make columns, one a row, orthonormal in order under the weights v; 0 for one of which too little is new."""
-    return np.asarray(product(in_turn(product(columns * v, columns.T)), columns))
+    return product(in_turn(cross_products(columns, v)), columns)
 
 
 _SHARED_EVENTS = 0.25

@@ -89,32 +89,30 @@ def simulated(scores: Scores, rng: np.random.Generator, samples: int = SAMPLES) 
         u: AnyFloats = rng.random((len(rows), samples))
     else:
         rows, u, widths = _in_clusters(scores, scores.rows.cluster, rng, samples)
-    share, most, threads = len(rows) / n, np.zeros((2, 2, samples)), threads_for(n)
+    share, threads, known = len(rows) / n, threads_for(n), scores.of
 
-    def largest(tables: Sequence[tuple[Pair, AnyFloats]]) -> Floats:
-        found = np.zeros((2, 2, tables[0][1].shape[2] // 2))
-        for pair, table in tables:
-            of, factors = scores.of[pair], widths.get(pair, (np.ones(1), np.ones(1)))
+    def largest(some: slice) -> Floats:
+        drawn = scores.drawn(u[:, some], rows, share)
+        found = np.zeros((2, 2, drawn.shape[1] // 2))
+        for pair, table in scores.tables(drawn, rows):
+            of, factors = known[pair], widths.get(pair, (np.ones(1), np.ones(1)))
             kinds = [each.times(wide * share) for each, wide in zip(of.kinds, factors, strict=True)]
             _raise(found, table, [scores.columns[at].sets for at in pair], of.tilt.ravel(), kinds)
         return found
 
-    for some in _blocks(len(rows), samples):
-        tables = [*scores.tables(scores.drawn(u[:, some], rows, share), rows)]
-        parts = [tables[first::threads] for first in range(min(threads, len(tables)))]
-        most[..., some] = np.maximum.reduce(at_once(largest, parts, threads))
+    most = np.concatenate(at_once(largest, _blocks(len(rows), samples, threads), threads), axis=-1)
     x, there = evidence(most), (most > 0).any(axis=-1)
     each = Gumbel.of(x)
     each.scale[~there] = math.inf  # of a class without rules, whose evidence never counts
     standard = (x - each.location[..., None]) / each.scale[..., None]
     best = Gumbel.of((standard[there] if there.any() else standard[0]).max(axis=0))
-    known = {pair: of.packed(widths.get(pair)) for pair, of in scores.of.items()}
-    return Chance(each, best, widths, scores.n_rules, known, n)
+    packed = {pair: of.packed(widths.get(pair)) for pair, of in known.items()}
+    return Chance(each, best, widths, scores.n_rules, packed, n)
 
 
-def _blocks(rows: int, samples: int) -> list[slice]:
-    """Cut samples into parts that fit into memory."""
-    size = max(16, _AT_ONCE // rows)
+def _blocks(rows: int, samples: int, parts: int = 1) -> list[slice]:
+    """Cut samples into so many parts, which are worked on at once, or as many as fit into memory."""
+    size = max(16, min(-(-samples // parts), _AT_ONCE // (rows * parts)))
     return [slice(first, first + size) for first in range(0, samples, size)]
 
 

@@ -322,10 +322,14 @@ class Scores:
         taken = product(product(model.summed(r), model.basis.T) @ self._back.T @ self._back, model.basis)
         r -= model.of_rows(taken) * self.information
         self.scored = np.stack([r, r * self.t], axis=1)
-        self.alike = r[None], np.sqrt(self.variance)[None]
         n, self._new = len(w), slice(model.common, None)
         sampled = n > _MOMENT_ROWS
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
+
+    @cached_property
+    def alike(self) -> tuple[Floats, Floats]:
+        """Residuals of rows, by kind, and their standard deviations: what rows of a cluster may share."""
+        return self.scored[None, :, 0], np.sqrt(self.variance)[None]
 
     @cached_property
     def _parts(self) -> Floats:
@@ -349,23 +353,31 @@ class Scores:
         return dict(zip(self.pairs, found, strict=True))
 
     def strongest(self, known: Mapping[Pair, NDArray[np.float32]], share: float) -> Iterator[tuple[Pair, Floats]]:
-        """Yield the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
+        """Give the largest |root| of each pair of columns by about the moments that rules have: (2, 2).
 
         By bias and slope, of rules of one and of two conditions, given the packed moments beside the common curve.
         """
         new = product(self._back[self._new], self.basis) * np.sqrt(np.diag(self._cross)[self._new, None])
         new = (new if self.cell is None else new[:, self.cell]) * self.information
         values = np.concatenate([self.scored, new.T, (new * self.t).T], axis=1, dtype=np.float32)
-        for pair, table in all_pair_tables(*self._coded(slice(None)), values):
-            a, b = (self.columns[at].sets for at in pair)
-            found = strongest(table, a, b, known[pair], share, _LEAST_NEW)
-            if found is None:
-                p = self._of_rules(pair, table)
-                f, g = np.split(p[2:], 2)
-                of = beside(known[pair].reshape(9, len(a), len(b)), f, g, share)
-                z = (np.abs(root(score, kind)) for score, kind in zip(of.scores(*p[:2]), of.kinds, strict=True))
-                found = np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
-            yield pair, found
+
+        def best(pairs: Iterable[tuple[Pair, Floats]]) -> list[tuple[Pair, Floats]]:
+            return [(pair, self._strongest(pair, table, known[pair], share)) for pair, table in pairs]
+
+        return chain.from_iterable(
+            at_once(best, all_pair_tables(*self._coded(slice(None)), values), threads_for(len(values)))
+        )
+
+    def _strongest(self, pair: Pair, table: Floats, known: NDArray[np.float32], share: float) -> Floats:
+        a, b = (self.columns[at].sets for at in pair)
+        found = strongest(table, a, b, known, share, _LEAST_NEW)
+        if found is not None:
+            return found
+        p = self._of_rules(pair, table)
+        f, g = np.split(p[2:], 2)
+        of = beside(known.reshape(9, len(a), len(b)), f, g, share)
+        z = (np.abs(root(score, kind)) for score, kind in zip(of.scores(*p[:2]), of.kinds, strict=True))
+        return np.array([[max(of[0].max(), of[:, 0].max()), of[1:, 1:].max(initial=0)] for of in z])
 
     def _rule_sums(self, values: AnyFloats, rows: Ints | slice) -> Iterator[tuple[Pair, AnyFloats]]:
         """Sum values over the rows of every rule: by pair of columns (values, conditions of one, of the other)."""
@@ -380,9 +392,9 @@ class Scores:
         """Sum values over the rows in every two bins of each pair of columns."""
         return zip(self.pairs, pair_tables(*self._coded(rows), self.pairs, values), strict=True)
 
-    def _coded(self, rows: Ints | slice) -> tuple[NDArray[np.uint8], list[int]]:
+    def _coded(self, rows: Ints | slice) -> tuple[list[NDArray[np.uint8]], list[int]]:
         """Give the bins of rows, by column, and how many bins each has."""
-        return np.stack([column.codes[rows] for column in self.columns]), [each.sets.shape[1] for each in self.columns]
+        return [column.codes[rows] for column in self.columns], [each.sets.shape[1] for each in self.columns]
 
     @property
     def n_rules(self) -> int:
@@ -445,7 +457,7 @@ class Scores:
     def sums(self, code: NDArray[np.uint8], size: int) -> AnyFloats:
         """Sum parts and scores over rows by a code below a size, which others have: (size, m)."""
         known = (self._parts, code[self._some]), (self.scored, code)
-        both = (pair_tables(np.stack([by, np.zeros_like(by)]), [size + 1, 1], [(0, 1)], values) for values, by in known)
+        both = (pair_tables([by, np.zeros_like(by)], [size + 1, 1], [(0, 1)], values) for values, by in known)
         return np.hstack([table[:size, 0] for [table] in both])
 
     def strength(self, sums: AnyFloats, slope: bool) -> Floats:
