@@ -24,8 +24,10 @@ from .dependence import (
     FEWEST,
     FEWEST_VALUES,
     Dependence,
+    DifferingGroups,
     Sample,
     copied_rows,
+    differing_groups,
     events_of_classes,
     find_dependence,
     largest,
@@ -157,7 +159,8 @@ def searched(
         known = search.found is not None and search.found.taken
         if known or not order:  # without an order several rows forecast the same
             return search
-        return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
+        copies = copied_rows(*rows.events[0], rows.truth, rows.predictions)
+        return replace(search, copies=copies, differing=None if copies else search.differing)
     some, sampled = rows.sampled(share)
     drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
     return decided(looked(sampled, *drawn, order=order), rows, columns, groups)
@@ -184,8 +187,11 @@ def looked(
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
+    def events_of(without: Iterable[Ints]) -> Sequence[Event]:
+        return reduce(SearchedRows.without_errors_of, without, rows).events
+
     def found_in(columns: Mapping[str, Ints], without: Iterable[Ints], order: bool) -> Dependence | None:
-        events = reduce(SearchedRows.without_errors_of, without, rows).events
+        events = events_of(without)
         return largest(
             find_dependence(happened, s, rows.weight, columns, order=order, sample=rows.sample, events=len(events))
             for happened, s in events
@@ -201,7 +207,16 @@ def looked(
         found = None
     if found is None and groups and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
-    return DependenceSearch(tuple(columns), order, found)
+    if found is not None:
+        return DependenceSearch(tuple(columns), order, found)
+    events = events_of(large)
+    differing = least(differing_groups(*event, rows.weight, columns, events=len(events)) for event in events)
+    return DependenceSearch(tuple(columns), order, differing=differing)
+
+
+def least(found: Iterable[DifferingGroups | None]) -> DifferingGroups | None:
+    """Return the groups that differ most significantly."""
+    return min(filter(None, found), key=lambda each: each.p_value, default=None)
 
 
 def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
@@ -244,7 +259,8 @@ def _copies(code: Ints, truth: Ints) -> bool:
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
     """Return what is used for all of several forecasters."""
     best = largest(each.found for each in of_each)
-    return next(each for each in of_each if each.found is best)
+    differing = least(each.differing for each in of_each) if best is None else None
+    return replace(next(each for each in of_each if each.found is best), differing=differing)
 
 
 def clusters_of(found: Dependence, columns: Mapping[str, Ints], n_rows: int) -> Ints:

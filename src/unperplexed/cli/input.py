@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
-from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
+from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, OF_ROW, DependenceSearch
 from ..forecasts.forecasts import Forecasts, Notes
 from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
@@ -107,10 +107,16 @@ class Input(Frozen):
         from ..sources.dependence import search_files
 
         search, files = search_files(found_files(self.names), self.selection, self.reading)
-        made, found = replace(self, dependence=search, found=files), search.found
-        if found is None or not found.taken:
+        found = search.found if search.taken else None
+        several = isinstance(files, ForecastFiles) and len(files.rows.plans.forecasts) > 1
+        if several and found is None:
+            self.say(f"{OF_ROW}; --clusters names others, or none")
+            search = DependenceSearch(reason=OF_ROW)
+        made = replace(self, dependence=search, found=files)
+        if found is None and not several:
             return made
-        clusters, block = ((), 1) if ROW in found.columns else (found.columns, found.block)
+        by_row = found is None or ROW in found.columns
+        clusters, block = ((), 1) if by_row else (found.columns, found.block)
         return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
 
     def quietly(self) -> Input:

@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
 from ..language_models.reading import SUFFIXES, read_items
 from .outputs import Outputs, sayer
+
+if TYPE_CHECKING:
+    from ..language_models.ranking import Entry
 
 
 def lm(arguments: argparse.Namespace) -> None:
@@ -50,23 +54,34 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
         raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
     pairs = [each.partition("=") if "=" in each else (each, "=", each) for each in a.stated]
     confidences = {name: column for name, _, column in pairs}
-    words = read_words(a.phrases) if a.phrases else None
-    found = read_answers(
-        files,
-        a.truth,
-        confidences,
-        question=a.question,
-        model=a.by,
-        answer=a.answer,
-        wrong=a.wrong,
-        scale=a.scale,
-        words=words,
-        doubtful=a.invalid == "keep",
-        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
-        remarks=remarks,
-        say=sayer(a),
+    read: dict[str, Any] = {
+        "question": a.question,
+        "model": a.by,
+        "answer": a.answer,
+        "wrong": a.wrong,
+        "scale": a.scale,
+        "words": read_words(a.phrases) if a.phrases else None,
+        "doubtful": a.invalid == "keep",
+        "separator": {"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
+    }
+    found = read_answers(files, a.truth, confidences, **read, remarks=remarks, say=sayer(a))
+    board = leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
+    return replace(board, code=_fitted(files, a.truth, confidences, board.entries[0], read))
+
+
+def _fitted(
+    files: Sequence[str], truth: Sequence[str], confidences: dict[str, str], first: Entry, read: dict[str, Any]
+) -> str:
+    """Write the lines of Python that fit the map of the first confidence; "" for agreement, which is computed."""
+    if first.confidence not in confidences:
+        return ""
+    more = "".join(f", {name}={value!r}" for name, value in read.items() if value)
+    model = f", {first.model!r}" if first.model else ""
+    return (
+        "from unperplexed.language_models import read_answers\n"
+        f"answers = read_answers({[*files]!r}, {[*truth]!r}, {confidences!r}{more})\n"
+        f"fitted = answers.recalibrator({first.confidence!r}{model})"
     )
-    return leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
 
 
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:

@@ -113,7 +113,12 @@ def groups_table(b: Breakdown) -> Table:
         of_cost("adjusted p-value", lambda found: p_value_cell(found.adjusted_p_value), detail=True,
                 meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
-    verdict = each("miscalibration", lambda x: short_verdict(x.diagnosis), words=True, detail=shrunk)
+
+    def found(group: GroupAssessment) -> str:
+        unsure = group.diagnosis.findings and group.key in costs and not costs[group.key].significant
+        return "not significant" if unsure else short_verdict(group.diagnosis)
+
+    verdict = each("miscalibration", found, words=True, detail=shrunk)
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -167,19 +172,22 @@ def _caption(b: Breakdown) -> str:
     order = ORDERS[b.sort]
     if b.shrinkage is not None and not b.small_last:
         order = order.replace("predicted", "shrunken")
-    if b.small_last:
+    few = any(group.small for group in b.groups)
+    if b.small_last and few:
         order += ", small ones last"
     sentences = [f"{number_of(len(b), 'group')} by {', '.join(map(printable, b.by))}, {order}."]
     if b.empty:
         named = ", ".join(short_name(key_text(key)) for key in b.empty[:_MOST_EMPTY])
         left_out = f"{number_of(len(b.empty), 'group')} without rows to assess"
         sentences.append(f"{left_out}, left out: {named}{', ...' if len(b.empty) > _MOST_EMPTY else ''}.")
-    if any(group.small for group in (b.total, *b.groups)):
+    if few or b.total.small:
         sentences.append(
             "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
             " 100. Do not rely on the calibration of such a group."
         )
-    if not b.diagnosed:
+    if b.diagnosed:
+        sentences.append("Errors of a group are named if its Holm-adjusted p-value is below 0.05.")
+    else:
         sentences.append(
             f"No group is diagnosed by itself, as there are more than {MOST_DIAGNOSED:,}: choose one (--where) or group"
             " by what has fewer values."
