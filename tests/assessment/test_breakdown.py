@@ -595,14 +595,16 @@ def test_json_has_remedies_up_to_a_number_of_groups(rng, monkeypatch):
     assert found.remedies
 
 
-def test_the_table_names_errors_that_are_significant_among_all_groups(rng):
+def test_the_table_names_errors_that_are_significant_among_all_groups():
     """Of twenty calibrated groups and a biased one, all but that one are without a name."""
+    rng = np.random.default_rng(0)
     group, p = np.repeat(np.arange(21), 400), rng.uniform(0.2, 0.8, 8400)
     q = np.where(group == 7, p - 0.15, p)
     found = assess_by(rng.uniform(size=p.size) < q, p, by={"unit": group}, resamples=0)
     alone = {key for key in keys(found) if found[key].diagnosis.findings}
     adjusted = {key for key, each in found.cost_shares.items() if each.significant}
     assert adjusted == {(7,)}
+    assert len(alone) == 4
     names, *_, verdicts = (list(column.values) for column in groups_table(found).columns)
     cells = dict(zip(names, verdicts, strict=True))
     assert "biased" in cells["7"]

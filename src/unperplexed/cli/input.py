@@ -97,8 +97,8 @@ class Input(Frozen):
             hub=bool(getattr(a, "hub", ())),
         )
 
-    def settled(self) -> Input:
-        """Return the same in the clusters that are found where nothing is said of them."""
+    def looked(self) -> Input:
+        """Return the same with what is found of dependence where nothing is said of clusters."""
         if self.tallies:
             return self
         if not self.searched or self.engine.name != "local":
@@ -107,14 +107,17 @@ class Input(Frozen):
         from ..sources.dependence import search_files
 
         search, files = search_files(found_files(self.names), self.selection, self.reading)
-        found = search.found if search.taken else None
-        several = isinstance(files, ForecastFiles) and len(files.rows.plans.forecasts) > 1
-        if several and found is None:
+        return replace(self, dependence=search, found=files)
+
+    def settled(self) -> Input:
+        """Return the same in the clusters that are found, or in which several forecasts of a row are."""
+        made = self.looked()
+        found = made.dependence.found if made.dependence.taken else None
+        if found is None:
+            if not (isinstance(made.found, ForecastFiles) and len(made.found.rows.plans.forecasts) > 1):
+                return made
             self.say(f"{OF_ROW}; --clusters names others, or none")
-            search = DependenceSearch(reason=OF_ROW)
-        made = replace(self, dependence=search, found=files)
-        if found is None and not several:
-            return made
+            made = replace(made, dependence=DependenceSearch(reason=OF_ROW))
         by_row = found is None or ROW in found.columns
         clusters, block = ((), 1) if by_row else (found.columns, found.block)
         return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
