@@ -228,7 +228,7 @@ def test_a_term_is_found_by_its_name_or_by_a_word_that_no_other_has():
     assert explain("slope").term == "Calibration slope"
     assert explain("ece").term == "Calibration error (ECE)"
     assert explain("out-of-distribution") == explain("OOD")
-    assert "how well the top probability detects rows out of distribution (AUROC)" in explain("OOD").meaning
+    assert "AUROC of detecting rows out of distribution" in explain("OOD").meaning
     assert explain("accuracy").term == "Accuracy"
 
 

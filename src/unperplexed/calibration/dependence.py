@@ -230,9 +230,8 @@ def _differ(pairs: _Pairs) -> float:
     sums, v = (pairs.groups.summed(x) for x in (pairs.scores.score, pairs.scores.variance))
     known = v >= _LEAST_INFORMATION
     sums, v = sums[known], v[known]
-    if v.size < 2:
-        return 1.0
-    return chi2_sf(v.size - 1, float((sums**2 / v).sum() - sums.sum() ** 2 / v.sum()))
+    between = float((sums**2 / v).sum() - sums.sum() ** 2 / v.sum()) if v.size > 1 else 0.0
+    return chi2_sf(max(v.size - 1, 1), between)
 
 
 def _without_few_surprises(happened: np.ndarray, log_odds: Floats) -> Ints | None:

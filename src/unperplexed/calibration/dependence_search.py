@@ -98,11 +98,9 @@ def independent_words(search: DependenceSearch) -> str:
 
 def differing_words(groups: DifferingGroups) -> str:
     """Say which groups have biases that differ, and what shows them."""
-    return (
-        f"The {groups.n_groups:,} groups of {groups.column!r} differ in bias by more than chance (adjusted"
-        f" {p_value_text(groups.p_value)}), and are too few to be clusters. Assess each: --by {groups.column}, in"
-        " Python assess_by."
-    )
+    differ = f"differ in bias by more than chance (adjusted {p_value_text(groups.p_value)})"
+    remedy = f"too few to be clusters. Assess each: --by {groups.column}, in Python assess_by."
+    return f"The {groups.n_groups:,} groups of {groups.column!r} {differ}, and are {remedy}"
 
 
 EITHER = "Either each group has a bias of its own, or its rows depend on one another."

@@ -24,7 +24,6 @@ from .dependence import (
     FEWEST,
     FEWEST_VALUES,
     Dependence,
-    DifferingGroups,
     Sample,
     copied_rows,
     differing_groups,
@@ -187,11 +186,8 @@ def looked(
     columns = {name: code for name, code in columns.items() if not _copies(code, rows.truth)}
     order = order and any(order_tells(happened) for happened, _ in rows.events)
 
-    def events_of(without: Iterable[Ints]) -> Sequence[Event]:
-        return reduce(SearchedRows.without_errors_of, without, rows).events
-
     def found_in(columns: Mapping[str, Ints], without: Iterable[Ints], order: bool) -> Dependence | None:
-        events = events_of(without)
+        events = reduce(SearchedRows.without_errors_of, without, rows).events
         return largest(
             find_dependence(happened, s, rows.weight, columns, order=order, sample=rows.sample, events=len(events))
             for happened, s in events
@@ -209,14 +205,10 @@ def looked(
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
     if found is not None:
         return DependenceSearch(tuple(columns), order, found)
-    events = events_of(large)
-    differing = least(differing_groups(*event, rows.weight, columns, events=len(events)) for event in events)
-    return DependenceSearch(tuple(columns), order, differing=differing)
-
-
-def least(found: Iterable[DifferingGroups | None]) -> DifferingGroups | None:
-    """Return the groups that differ most significantly."""
-    return min(filter(None, found), key=lambda each: each.p_value, default=None)
+    events = reduce(SearchedRows.without_errors_of, large, rows).events
+    differing = [differing_groups(*event, rows.weight, columns, events=len(events)) for event in events]
+    most = min(filter(None, differing), key=lambda each: each.p_value, default=None)
+    return DependenceSearch(tuple(columns), order, differing=most)
 
 
 def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:
@@ -259,8 +251,7 @@ def _copies(code: Ints, truth: Ints) -> bool:
 def largest_of(of_each: Sequence[DependenceSearch]) -> DependenceSearch:
     """Return what is used for all of several forecasters."""
     best = largest(each.found for each in of_each)
-    differing = least(each.differing for each in of_each) if best is None else None
-    return replace(next(each for each in of_each if each.found is best), differing=differing)
+    return next(each for each in of_each if each.found is best)
 
 
 def clusters_of(found: Dependence, columns: Mapping[str, Ints], n_rows: int) -> Ints:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
@@ -15,9 +15,6 @@ from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
 from ..language_models.reading import SUFFIXES, read_items
 from .outputs import Outputs, sayer
-
-if TYPE_CHECKING:
-    from ..language_models.ranking import Entry
 
 
 def lm(arguments: argparse.Namespace) -> None:
@@ -66,22 +63,13 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
     }
     found = read_answers(files, a.truth, confidences, **read, remarks=remarks, say=sayer(a))
     board = leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
-    return replace(board, code=_fitted(files, a.truth, confidences, board.entries[0], read))
-
-
-def _fitted(
-    files: Sequence[str], truth: Sequence[str], confidences: dict[str, str], first: Entry, read: dict[str, Any]
-) -> str:
-    """Write the lines of Python that fit the map of the first confidence; "" for agreement, which is computed."""
-    if first.confidence not in confidences:
-        return ""
-    more = "".join(f", {name}={value!r}" for name, value in read.items() if value)
-    model = f", {first.model!r}" if first.model else ""
-    return (
+    first, more = board.entries[0], "".join(f", {name}={value!r}" for name, value in read.items() if value)
+    code = (
         "from unperplexed.language_models import read_answers\n"
-        f"answers = read_answers({[*files]!r}, {[*truth]!r}, {confidences!r}{more})\n"
-        f"fitted = answers.recalibrator({first.confidence!r}{model})"
+        f"answers = read_answers({[*files]!r}, {[*a.truth]!r}, {confidences!r}{more})\n"
+        f"fitted = answers.recalibrator({first.confidence!r}, {first.model!r})"
     )
+    return replace(board, code=code if first.confidence in confidences else "")
 
 
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:

@@ -118,7 +118,8 @@ def groups_table(b: Breakdown) -> Table:
         unsure = group.diagnosis.findings and group.key in costs and not costs[group.key].significant
         return "not significant" if unsure else short_verdict(group.diagnosis)
 
-    verdict = each("miscalibration", found, words=True, detail=shrunk)
+    meaning = "Errors of a group are named if its Holm-adjusted p-value is below 0.05."
+    verdict = each("miscalibration", found, words=True, detail=shrunk, meaning=meaning)
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -185,9 +186,7 @@ def _caption(b: Breakdown) -> str:
             "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
             " 100. Do not rely on the calibration of such a group."
         )
-    if b.diagnosed:
-        sentences.append("Errors of a group are named if its Holm-adjusted p-value is below 0.05.")
-    else:
+    if not b.diagnosed:
         sentences.append(
             f"No group is diagnosed by itself, as there are more than {MOST_DIAGNOSED:,}: choose one (--where) or group"
             " by what has fewer values."

@@ -205,14 +205,11 @@ def leaderboard(
         entries += [each for name, p in kinds.items() if (each := of.entry(name, p)) is not None]
         differences += of.differences(kinds)
     if not entries:
-        why = " ".join(f"{each}." for each in remarks.sentences())
-        raise InputError(f"answers: none that is right or wrong has a confidence. {why}".rstrip())
+        raise InputError("; ".join(["answers: none that is right or wrong has a confidence", *remarks.sentences()]))
     if not numbers:
         entries.sort(key=lambda each: (-each.accuracy.value, each.model))
-    graders = tuple(grader_agreement(answers.grades))
-    return Leaderboard(
-        tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences(), answers.by
-    )
+    found = entries, differences, grader_agreement(answers.grades), repeated
+    return Leaderboard(*map(tuple, found), level, remarks.sentences(), answers.by)
 
 
 class _Model(Frozen):
