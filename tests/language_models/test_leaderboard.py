@@ -110,7 +110,7 @@ def test_numbers_that_answers_are_grouped_by_stand_in_their_order(tmp_path, caps
     words = ["lm", str(tmp_path / "a.csv"), "--truth", "grade", "--stated", "sure", "--scale", "5", "--by", "length"]
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert "3 values of length" in text
+    assert "800 answers, 3 lengths, confidences: sure" in text
     first = [line.split()[0] for line in text.splitlines() if line.startswith(("64 ", "128 ", "1024 "))]
     assert first[:3] == ["64", "128", "1024"]
     best = max(

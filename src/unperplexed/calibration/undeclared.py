@@ -203,12 +203,10 @@ def looked(
         found = None
     if found is None and groups and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
-    if found is not None:
-        return DependenceSearch(tuple(columns), order, found)
-    events = reduce(SearchedRows.without_errors_of, large, rows).events
+    events = [] if found is not None else reduce(SearchedRows.without_errors_of, large, rows).events
     differing = [differing_groups(*event, rows.weight, columns, events=len(events)) for event in events]
     most = min(filter(None, differing), key=lambda each: each.p_value, default=None)
-    return DependenceSearch(tuple(columns), order, differing=most)
+    return DependenceSearch(tuple(columns), order, found, most)
 
 
 def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:

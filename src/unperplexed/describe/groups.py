@@ -317,7 +317,7 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
 def remedy_blocks(
     found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine, n_rows: int
 ) -> Iterator[Block]:
-    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
+    """Say which groups recalibration would help, the largest gain first, and how.
 
     Parameters
     ----------
@@ -338,7 +338,6 @@ def remedy_blocks(
     """
     n_groups = len(keys)
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
-    doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
     if helped:
         yield Table.of(
             "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
@@ -363,11 +362,6 @@ def remedy_blocks(
                 " the one map unless they gain significantly."
             )
             yield Code(code, "Commands or line of Python that recalibrates each group")
-    if doubtful:
-        yield Prose(
-            f"A map of its own would gain significantly in {', '.join(doubtful)} alone, but not after correction for"
-            f" {number_of(n_groups, 'group')}."
-        )
 
 
 def _name(key: Key) -> str:

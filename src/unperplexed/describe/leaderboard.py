@@ -30,9 +30,7 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     kinds = list(dict.fromkeys(each.confidence for each in found.entries))
     beaten = [each for each in found.entries if each.beats]
     judged = [each for each in found.entries if each.gain == each.gain]
-    numbers = found.by != "model"
-    called = f"{len(models):,} values of {found.by}" if numbers else number_of(len(models), "model")
-    of = "confidences" if len(models) == 1 or numbers else "models' confidences"
+    of = "confidences" if len(models) == 1 else f"{found.by}s' confidences"
     first = max(found.entries, key=lambda each: each.accuracy.value)
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
@@ -48,7 +46,7 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     return Document(
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
-        f"{called}, confidences: {', '.join(kinds)}",
+        f"{number_of(len(models), found.by)}, confidences: {', '.join(kinds)}",
         headline=headline,
         lead=lead,
         calm=True,
