@@ -610,5 +610,5 @@ def test_the_table_names_errors_that_are_significant_among_all_groups():
     assert "biased" in cells["7"]
     assert {cells[str(key)] for key in alone - {7}} == {"not significant"}
     assert {cells[str(key)] for key in range(21) if key not in alone} == {"none detected"}
-    assert "Errors of a group are named if its Holm-adjusted p-value is below 0.05" in found.to_html()
+    assert "Where the adjusted p-value is below 0.05." in found.to_html()
     assert "small ones last" not in str(found)

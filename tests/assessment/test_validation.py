@@ -138,7 +138,7 @@ def test_groups_that_are_the_clusters_are_not_pooled_and_it_is_said_why(rng):
     hospital, p = np.repeat(np.arange(6), 100), rng.uniform(0.1, 0.9, 600)
     found = assess_by(rng.random(600) < p, p, by={"hospital": hospital}, clusters=hospital, resamples=0).validation
     said = " ".join(str(found).split())
-    assert "Nothing is pooled over 6 groups by hospital: of no group an error is known, as its rows are one" in said
+    assert "Nothing is pooled over 6 groups by hospital: each is one cluster, of which no error is known" in said
     assert "is not pooled" not in said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._lib.dataclasses import replace
-from .._lib.formatting import p_value_text
+from .._lib.formatting import number_of, p_value_text
 from .._lib.typing import ByValue
 from .dependence import Dependence, DifferingGroups
 
@@ -92,8 +92,7 @@ def independent_words(search: DependenceSearch) -> str:
     """Call rows independent, and say what speaks for or against it."""
     if search.found is not None or search.copies or search.differing is not None:
         return "judged as independent rows"
-    looked = bool(search.looked_at) or search.order
-    return f"independent rows{' (nothing speaks against it)' if looked else ''}"
+    return f"independent rows{' (nothing speaks against it)' if search.looked_at or search.order else ''}"
 
 
 def differing_words(groups: DifferingGroups) -> str:
@@ -119,10 +118,10 @@ def looked_at_words(search: DependenceSearch) -> str:
     """Say what was looked at, or why nothing was."""
     if search.reason:
         return f"dependence not looked for: {search.reason}"
-    columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
-    among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
+    columns = [number_of(len(search.looked_at), "column")] if search.looked_at else []
+    among = [*columns, *(["the order of the rows"] if search.order else [])]
     if not among:
         return "dependence looked for in no column, as none has groups of rows"
-    found = "nothing speaks for it" if search.found is search.differing is None else "found"
+    found = "nothing speaks for it" if search.found is None and search.differing is None else "found"
     copies = ", but for copies of rows" if search.found is None and search.copies else ""
     return f"dependence looked for in {' and '.join(among)}: {found}{copies}"

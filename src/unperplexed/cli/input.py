@@ -118,8 +118,7 @@ class Input(Frozen):
                 return made
             self.say(f"{OF_ROW}; --clusters names others, or none")
             made = replace(made, dependence=DependenceSearch(reason=OF_ROW))
-        by_row = found is None or ROW in found.columns
-        clusters, block = ((), 1) if by_row else (found.columns, found.block)
+        clusters, block = ((), 1) if found is None or ROW in found.columns else (found.columns, found.block)
         return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
 
     def quietly(self) -> Input:

@@ -49,18 +49,10 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
     if a.compare:
         raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
-    pairs = [each.partition("=") if "=" in each else (each, "=", each) for each in a.stated]
-    confidences = {name: column for name, _, column in pairs}
-    read: dict[str, Any] = {
-        "question": a.question,
-        "model": a.by,
-        "answer": a.answer,
-        "wrong": a.wrong,
-        "scale": a.scale,
-        "words": read_words(a.phrases) if a.phrases else None,
-        "doubtful": a.invalid == "keep",
-        "separator": {"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
-    }
+    confidences = {name: column or name for name, _, column in (each.partition("=") for each in a.stated)}
+    read = {"question": a.question, "model": a.by, "answer": a.answer, "wrong": a.wrong, "scale": a.scale}
+    read |= {"words": read_words(a.phrases) if a.phrases else None, "doubtful": a.invalid == "keep"}
+    read["separator"] = {"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator)
     found = read_answers(files, a.truth, confidences, **read, remarks=remarks, say=sayer(a))
     board = leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
     first, more = board.entries[0], "".join(f", {name}={value!r}" for name, value in read.items() if value)

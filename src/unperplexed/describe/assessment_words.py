@@ -149,11 +149,9 @@ def alone(a: Assessment) -> str:
 
 def unnamed_cost(a: Assessment) -> str:
     """Say why recalibration gains more than the named errors cost, where their intervals say so; else ""."""
-    remedy = a.remedy
-    if remedy is None or not remedy.gain.interval[0] > cost_interval(a).high:
+    if a.remedy is None or not a.remedy.gain.interval[0] > cost_interval(a).high:
         return ""
-    gain = f"recalibration gains {number(remedy.gain.value)} nats"
-    return f"That is the cost of the named errors alone: {gain}, since errors that have no name here cost too."
+    return f"Recalibration gains more, {number(a.remedy.gain.value)} nats, as errors that have no name here cost too."
 
 
 def against_reference(event: Event) -> str:

@@ -208,8 +208,7 @@ def tripod_text(v: Validation) -> str:
     )
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     if v.clusters and not any(each.standard_error > 0 for found in v.clusters.values() for each in found.values()):
-        least = "of no group an error is known, as its rows are one cluster. Leave out --clusters to pool them"
-        return f"{text} Nothing is pooled over {groups}: {least}."
+        return f"{text} Nothing is pooled over {groups}: each is one cluster, of which no error is known (--clusters)."
     for name, each in v.pooled.items():
         if math.isnan(each.mean):
             least = "two groups of which it is known" + f" and {FEWEST_EVENTS} expected events a group" * (name == "oe")

@@ -118,8 +118,9 @@ def groups_table(b: Breakdown) -> Table:
         unsure = group.diagnosis.findings and group.key in costs and not costs[group.key].significant
         return "not significant" if unsure else short_verdict(group.diagnosis)
 
-    meaning = "Errors of a group are named if its Holm-adjusted p-value is below 0.05."
-    verdict = each("miscalibration", found, words=True, detail=shrunk, meaning=meaning)
+    verdict = each(
+        "miscalibration", found, words=True, detail=shrunk, meaning="Where the adjusted p-value is below 0.05."
+    )
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),

@@ -61,11 +61,9 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
 
 def _without_rank(found: Leaderboard) -> str:
     """Say which confidences cannot beat the base rate, since they do not rank answers."""
-    said = []
-    for each in found.entries:
-        if not (each.beats or each.ranks or math.isnan(each.gain)):
-            limits = ci(confidence_interval(found.confidence), each.auc_interval)
-            said.append(f"{_name(each)}{aside(f'AUC {number(each.auc)}', limits)}")
+    level = confidence_interval(found.confidence)
+    chance = [each for each in found.entries if not (each.beats or each.ranks or math.isnan(each.gain))]
+    said = [f"{_name(each)}{aside(f'AUC {number(each.auc)}', ci(level, each.auc_interval))}" for each in chance]
     if not said:
         return ""
     return (

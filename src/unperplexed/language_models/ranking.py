@@ -194,11 +194,10 @@ def leaderboard(
         own = models == model
         kinds = {name: each[own] for name, each in answers.confidences.items()}
         if answers.answer is not None:
-            said = np.array(answers.answer, dtype=object)[own]
-            found = answer_agreement(answers.question[own], said)
+            found = answer_agreement(answers.question[own], np.array(answers.answer, dtype=object)[own])
             kinds[AGREEMENT] = found.probability
-            error = float(np.nanmean(found.standard_error))
-            repeated.append((model, float(found.samples.mean()), found.reliability, error))
+            samples, error = float(found.samples.mean()), float(np.nanmean(found.standard_error))
+            repeated.append((model, samples, found.reliability, error))
         if not kinds:
             raise InputError("answers: no confidence; name a column with --stated, or the answers with --answer.")
         of = _Model(model, grade[own], known[own], answers.question[own], level, seed)
@@ -208,8 +207,8 @@ def leaderboard(
         raise InputError("; ".join(["answers: none that is right or wrong has a confidence", *remarks.sentences()]))
     if not numbers:
         entries.sort(key=lambda each: (-each.accuracy.value, each.model))
-    found = entries, differences, grader_agreement(answers.grades), repeated
-    return Leaderboard(*map(tuple, found), level, remarks.sentences(), answers.by)
+    graders, said = tuple(grader_agreement(answers.grades)), remarks.sentences()
+    return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, said, answers.by)
 
 
 class _Model(Frozen):
