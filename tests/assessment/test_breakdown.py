@@ -17,6 +17,7 @@ from unperplexed.assessment.breakdown import Sort, with_shrinkage
 from unperplexed.assessment.distributions import DistributionSort
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.cli.parser import _parser, main
+from unperplexed.describe.groups import groups_table
 from unperplexed.forecasts.reading import AssessedReading
 from unperplexed.report.numbers import share
 from unperplexed.statistics.empirical_bayes import pooled_variance, shrunk
@@ -592,3 +593,22 @@ def test_json_has_remedies_up_to_a_number_of_groups(rng, monkeypatch):
         monkeypatch.setattr(breakdown, "REMEDIED", most)
         assert [each["key"]["group"] for each in found.to_dict()["remedies"]] == [key for [key] in remedies]
     assert found.remedies
+
+
+def test_the_table_names_errors_that_are_significant_among_all_groups():
+    """Of twenty calibrated groups and a biased one, all but that one are without a name."""
+    rng = np.random.default_rng(0)
+    group, p = np.repeat(np.arange(21), 400), rng.uniform(0.2, 0.8, 8400)
+    q = np.where(group == 7, p - 0.15, p)
+    found = assess_by(rng.uniform(size=p.size) < q, p, by={"unit": group}, resamples=0)
+    alone = {key for key in keys(found) if found[key].diagnosis.findings}
+    adjusted = {key for key, each in found.cost_shares.items() if each.significant}
+    assert adjusted == {(7,)}
+    assert len(alone) == 4
+    names, *_, verdicts = (list(column.values) for column in groups_table(found).columns)
+    cells = dict(zip(names, verdicts, strict=True))
+    assert "biased" in cells["7"]
+    assert {cells[str(key)] for key in alone - {7}} == {"not significant"}
+    assert {cells[str(key)] for key in range(21) if key not in alone} == {"none detected"}
+    assert "Where the adjusted p-value is below 0.05." in found.to_html()
+    assert "small ones last" not in str(found)

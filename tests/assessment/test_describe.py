@@ -11,11 +11,12 @@ import pytest
 from helpers import averages_text, softmax_forecasts
 from unperplexed import InputError, Tally, assess, assess_by, compare
 from unperplexed.assessment.assess import assess_tally
-from unperplexed.assessment.flat import flat_metrics
+from unperplexed.assessment.flat import cost_interval, flat_metrics
 from unperplexed.assessment.settings import AssessmentSettings
 from unperplexed.describe.assessment import assessment_document
 from unperplexed.describe.assessment_tables import surprises_table
 from unperplexed.describe.comparison import comparison_document
+from unperplexed.report.numbers import number
 from unperplexed.report.result import Naming
 
 N = 120
@@ -246,3 +247,19 @@ def test_weighted_evidence_is_no_number_of_forecasts(rng):
     s, w = rng.normal(0, 2, 2000), rng.exponential(1, 2000)
     y, p = rng.random(2000) < 1 / (1 + np.exp(-s / 2)), 1 / (1 + np.exp(-s))
     assert re.search(r"in \d+% of forecasts of weight [\d,.]+\d\.", printed(assess(y, p, sample_weight=w, resamples=0)))
+
+
+def test_a_gain_beyond_the_cost_of_the_named_errors_is_explained(rng):
+    """Classes have slopes of their own, which no name is for; of one slope the cost is all that there is to gain."""
+    y, n = rng.integers(0, 4, 1500), 1500
+    logits = rng.normal(size=(n, 4))
+    logits[np.arange(n), y] += 2
+    found = []
+    for factor in (np.exp([0.9, -0.9, 0.9, -0.9]), 2.0):
+        p = np.exp(logits * factor)
+        found.append(assess(y, p / p.sum(1, keepdims=True), resamples=0))
+    own, same = (" ".join(str(each).split()) for each in found)
+    assert found[0].remedy.gain.interval[0] > cost_interval(found[0]).high
+    gain = number(found[0].remedy.gain.value)
+    assert f"Recalibration gains more, {gain} nats, as errors that have no name here cost too." in own
+    assert "gains more" not in same

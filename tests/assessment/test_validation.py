@@ -134,6 +134,14 @@ def test_hospitals(rng):
     assert "over 4 of 4 groups by hospital, the mean of the ratio of observed" in " ".join(str(found).split())
 
 
+def test_groups_that_are_the_clusters_are_not_pooled_and_it_is_said_why(rng):
+    hospital, p = np.repeat(np.arange(6), 100), rng.uniform(0.1, 0.9, 600)
+    found = assess_by(rng.random(600) < p, p, by={"hospital": hospital}, clusters=hospital, resamples=0).validation
+    said = " ".join(str(found).split())
+    assert "Nothing is pooled over 6 groups by hospital: each is one cluster, of which no error is known" in said
+    assert "is not pooled" not in said
+
+
 def test_the_mean_ratio_of_hospitals_is_not_biased_by_few_events(rng):
     p = np.full(60, 0.2)  # 12 events are expected of each of 400
     hospitals = [

@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+from scipy.stats import chi2
 
 from unperplexed import InputError, Recalibrator, assess, assess_by, check, compare, diagnose, monitor, skill
+from unperplexed.calibration.dependence import differing_groups
 from unperplexed.results import GroupRecalibrator
 
 pytestmark = pytest.mark.usefixtures("equal_rows_are_fitted_once", "few_samples")
@@ -68,7 +70,7 @@ def test_it_may_be_declined():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_independent_rows_are_not_taken_as_dependent(classes):
     """At 1 % for all columns: of 40 samples more than 3 have a probability of .0007 if it is 1 %."""
-    flagged = 0
+    flagged = noted = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         p = rng.dirichlet(np.ones(classes), 600)
@@ -76,8 +78,55 @@ def test_independent_rows_are_not_taken_as_dependent(classes):
         columns = {str(size): rng.integers(0, size, 600) for size in (3, 20, 100)}
         found = assess(y, p, columns=columns, labels=range(classes), resamples=0)
         flagged += found.dependence.found is not None
+        noted += found.dependence.differing is not None
+        known = (found.dependence.found, found.dependence.differing)
+        assert ("independent rows (nothing speaks against it)" in words(found)) == (known == (None, None))
     assert flagged <= 3
-    assert "independent rows (nothing speaks against it)" in words(found)
+    assert noted <= 3
+
+
+def hospitals(bias, n=3000, seed=0):
+    """Patients of six hospitals, whose risks are too low or too high by so much, turn by turn."""
+    rng = np.random.default_rng(seed)
+    hospital, s = rng.integers(0, 6, n), rng.normal(-1, 1.2, n)
+    return rng.random(n) < expit(s + bias * (-1.0) ** hospital), s, hospital
+
+
+def test_groups_too_few_to_be_clusters_are_said_if_their_biases_differ():
+    y, s, hospital = hospitals(0.6)
+    columns = {"hospital": hospital, "other": np.random.default_rng(9).integers(0, 4, y.size)}
+    found, alone = (assess(y, expit(s), columns=each, resamples=0) for each in (columns, None))
+    differing = found.dependence.differing
+    assert (differing.column, differing.n_groups, found.dependence.found) == ("hospital", 6, None)
+    sums, v = (np.bincount(hospital, x) for x in (y - expit(s), expit(s) * expit(-s)))
+    assert np.log(differing.p_value) == pytest.approx(np.log(2 * chi2.sf((sums**2 / v).sum(), 5)), rel=0.1)
+    assert found.diagnosis.p_value == alone.diagnosis.p_value
+    assert "The 6 groups of 'hospital' differ in bias by more than chance (adjusted p < 0.001)" in words(found)
+    assert "--by hospital" in words(found)
+    assert "would fit noise" in words(alone)
+    assert "would fit noise" not in words(found)
+    assert "but errors of groups may cancel" in words(found)
+    assert "nothing speaks" not in words(found)
+
+
+@pytest.mark.parametrize("map", [lambda s: s, lambda s: 0.6 * s + 0.5, lambda s: s + 0.5 * np.sin(2 * s)])
+def test_errors_that_all_groups_share_are_no_difference(map):
+    """At 1%: of 400 samples more than 12 have a probability of .0002."""
+    noted = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        s = rng.normal(0, 1.5, 600)
+        columns = {str(k): rng.choice(k, 600, p=rng.dirichlet(np.full(k, 2.0))) for k in (3, 5, 9)}
+        noted += differing_groups(rng.random(600) < expit(map(s)), s, None, columns) is not None
+    assert noted <= 12
+
+
+def test_copies_and_dependent_rows_are_no_differing_groups():
+    y, s, hospital = hospitals(0.0, 300)
+    p, columns = np.repeat(expit(s), 8), {"hospital": np.repeat(hospital, 8)}
+    copied = assess(np.repeat(y, 8), p, columns=columns, resamples=0).dependence
+    assert copied.copies or copied.found
+    assert copied.differing is None
 
 
 @pytest.mark.slow

@@ -153,3 +153,17 @@ def test_results_are_not_read_back_as_forecasts(files, capsys, schema, content):
     error = capsys.readouterr().err
     assert f"result.json: a result in JSON (schema {schema}), which is not read back" in error
     assert "unperplexed tally FILE -o FILE.tally" in error
+
+
+def test_intervals_are_those_of_the_assessment_in_the_clusters_it_finds(files, capsys):
+    rng = np.random.default_rng(0)
+    question, s = np.repeat(np.arange(100), 10), rng.normal(size=1000)
+    y = rng.random(100)[question] < expit(s)
+    pl.DataFrame({"question": question, "y": y.astype(int), "p": expit(s)}).write_csv("asked.csv")
+    assert main(["assess", "asked.csv", *READ, "--confidence", "0.9", "--json", "-"]) == 0
+    assessed = json.loads(capsys.readouterr().out)
+    assert main(["check", "asked.csv", *READ, "--require", "slope < 9", "auc > 0", "--json", "-"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert assessed["diagnosis"]["n_clusters"] == 100
+    for name in ("slope", "auc", "intercept"):
+        assert [checked[f"{name}.lower"], checked[f"{name}.upper"]] == assessed[name][2]

@@ -97,6 +97,50 @@ def test_bad_input_is_refused(tmp_path, capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+def _by_length(path, rng, n=800):
+    hard, length = rng.normal(size=n), rng.choice([64, 128, 1024], n)
+    right = rng.random(n) < 1 / (1 + np.exp(1.3 * hard - 0.9))
+    level = np.clip(np.round(4.2 - hard), 1, 5).astype(int)
+    rows = [f"{r:d},{c},{k},{at // 4}" for at, (r, c, k) in enumerate(zip(right, level, length, strict=True))]
+    path.write_text("\n".join(["grade,sure,length,q", *rows, ""]))
+
+
+def test_numbers_that_answers_are_grouped_by_stand_in_their_order(tmp_path, capsys, rng):
+    _by_length(tmp_path / "a.csv", rng)
+    words = ["lm", str(tmp_path / "a.csv"), "--truth", "grade", "--stated", "sure", "--scale", "5", "--by", "length"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "800 answers, 3 lengths, confidences: sure" in text
+    first = [line.split()[0] for line in text.splitlines() if line.startswith(("64 ", "128 ", "1024 "))]
+    assert first[:3] == ["64", "128", "1024"]
+    best = max(
+        (line.split() for line in text.splitlines() if "%" in line and line.split()[0] in first), key=lambda x: x[2]
+    )
+    assert f"Most right answers: {best[0]}, {best[2]}" in text
+
+
+def test_the_lines_that_fit_the_map_run_as_they_stand(tmp_path, capsys, monkeypatch, rng):
+    monkeypatch.chdir(tmp_path)
+    _by_length(tmp_path / "a.csv", rng)
+    words = ["lm", "a.csv", "--truth", "grade", "--stated", "sure", "--scale", "5", "--question", "q"]
+    assert main([*words, "--json", "-"]) == 0
+    board, variables = json.loads(capsys.readouterr().out), {}
+    exec(board["code"], variables)
+    assert variables["fitted"].gain_.after == pytest.approx(board["entries"][0]["recalibrated"])
+
+
+def test_a_scale_that_is_not_recognised_is_to_be_named(tmp_path, capsys, rng):
+    _by_length(tmp_path / "a.csv", rng)
+    words = ["lm", str(tmp_path / "a.csv"), "--truth", "grade", "--stated", "sure"]
+    assert main(words) == 2
+    assert "--scale names the highest number without a unit (5 of 1 to 5), --words" in capsys.readouterr().err
+    (tmp_path / "words.json").write_text('{"1": 0.1, "2": 0.3, "3": 0.5, "4": 0.7, "5": 0.9}')
+    assert main([*words, "--words", str(tmp_path / "words.json"), "--json", "-"]) == 0
+    mean = json.loads(capsys.readouterr().out)["entries"][0]["mean_confidence"]
+    sure = np.array([float(line.split(",")[1]) for line in (tmp_path / "a.csv").read_text().split()[1:]])
+    assert mean == pytest.approx(((2 * sure - 1) / 10).mean())
+
+
 @pytest.mark.slow
 def test_one_command_ranks_models_and_compares_their_confidences(tmp_path, capsys, rng):
     lines = ["question,model,answer,grade,stated,tokens"]

@@ -135,7 +135,9 @@ def test_the_scale_is_recognised_by_the_whole_column(tmp_path):
     assert np.isnan(read(tmp_path, ["4.0", "2.0", "1.0"])[0]).all()  # 1.0 may be a fifth
     values, [remark] = read(tmp_path, ["4", "2", "1"])
     assert np.isnan(values).all()
-    assert remark.endswith("for example from '4'; --scale names the highest value of numbers without a unit")
+    assert remark.endswith(
+        "for example from '4'; --scale names the highest number without a unit (5 of 1 to 5), --words what each means"
+    )
     assert read(tmp_path, ["4", "2", "1"], scale=5)[0].tolist() == [0.8, 0.4, 0.2]
     assert read(tmp_path, [0.25, 1.0, 0.0]) == (pytest.approx([0.25, 1.0, 0.0]), ())
     values, [remark] = read(tmp_path, ["0.9", "0.8", "12", "0.7", "1.0000001"])  # two of them are out of range

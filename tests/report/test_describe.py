@@ -85,7 +85,7 @@ def test_shares_of_wrong_answers_are_of_the_most_confident_ones():
         confidence="p",
         risk_coverage=risk_coverage([1, 1, 1, 0, 1, 1, 1, 1, 1, 0], np.linspace(0.95, 0.5, 10)),
     )
-    table = abstaining_table(SimpleNamespace(entries=[entry], confidence=0.95, ranks={}))
+    table = abstaining_table(SimpleNamespace(entries=[entry], confidence=0.95, by="model"))
     shown = {column.heading: column.values[0] for column in table.columns}
     assert {name: shown[name] for name in ("20%", "50%", "80%", "100%")} == {
         "20%": "0.00%", "50%": "20.0%", "80%": "12.5%", "100%": "20.0%"

@@ -227,6 +227,8 @@ def test_a_term_is_found_by_its_name_or_by_a_word_that_no_other_has():
     assert explain("Log loss") == explain("log-loss") == explain("LOG_LOSS")
     assert explain("slope").term == "Calibration slope"
     assert explain("ece").term == "Calibration error (ECE)"
+    assert explain("out-of-distribution") == explain("OOD")
+    assert "AUROC of detecting rows out of distribution" in explain("OOD").meaning
     assert explain("accuracy").term == "Accuracy"
 
 

@@ -73,6 +73,24 @@ def test_dependence_of_pairs_is_that_of_the_long_table(tmp_path, wide, capsys):
     assert found[0]["slope.lower"] == pytest.approx(found[1]["slope.lower"], rel=1e-9)
 
 
+def test_forecasts_of_a_row_are_a_cluster_unless_others_are_named(wide, capsys):
+    path, _ = wide
+    words = ["assess", str(path), "--pair", "*=*_outcome", "--where", UNDECIDED, "--json", "-"]
+    found = []
+    for more in ([], ["--clusters", "player"], ["--clusters", "none"]):
+        assert main([*words, *more]) == 0
+        printed = capsys.readouterr()
+        found.append(json.loads(printed.out))
+        assert ("the forecasts of a row are a cluster" in printed.err) == (not more)
+    rows, players, alone = found
+    assert rows["dependence"]["reason"] == "the forecasts of a row are a cluster"
+    assert rows["diagnosis"]["n_clusters"] == players["diagnosis"]["n_clusters"] > 100
+    assert rows["slope"][2] == pytest.approx(players["slope"][2])
+    assert alone["diagnosis"]["n_clusters"] is None
+    assert main(words[:-2]) == 0
+    assert "clusters (the forecasts of a row are a cluster), effective" in " ".join(capsys.readouterr().out.split())
+
+
 def test_skill_chooses_rows_of_each_pair(tmp_path, wide, capsys):
     path, frame = wide
     words = ["--pair", "*=*_outcome", "--by", "pair", "--where", UNDECIDED, "--json", "-", "-q"]

@@ -27,7 +27,7 @@ from ..kernels.curves import isotonic_means
 from ..maps.cells import NO_PRIOR, Cells, Counts, fitted_cells
 from ..maps.fit import Prior
 from ..statistics.matrices import product
-from ..statistics.tails import skewed_sf
+from ..statistics.tails import chi2_sf, skewed_sf
 from .diagnosis.class_rows import CERTAIN, MOST_SURPRISING
 from .diagnosis.gate import CELLS, information_time, orthonormal
 
@@ -43,6 +43,9 @@ b^2 / 4 at most, so that this is a b of 0.5: smaller ones are errors to be named
 
 FEWEST, FEWEST_EFFECTIVE = 10, 6.0
 """Clusters, and clusters of equal size that would tell as much, with fewer of which no covariance is known."""
+
+_LEAST_INFORMATION = 5.0
+"""Variance of a group's sum of residuals, in events, below which it is not nearly normal: the group is left out."""
 
 FEWEST_VALUES = 3
 """A column of two values may be a copy of the outcome."""
@@ -108,6 +111,15 @@ class Dependence(ByValue):
     """Share of the rows that was searched."""
     n_rows: int
     """Rows of equal weight that would tell as much if they were independent."""
+
+
+class DifferingGroups(ByValue):
+    """Groups that are too few to be clusters, and whose biases differ by more than chance."""
+
+    column: str
+    n_groups: int
+    p_value: float
+    """Adjusted for the columns and events that were searched (Bonferroni)."""
 
 
 class Sample(NamedTuple):
@@ -190,6 +202,38 @@ def find_dependence(
     found = found_in(slice(None))
     expected = _without_few_surprises(happened, log_odds) if found is not None else None
     return None if expected is not None and found_in(expected) is None else found
+
+
+def differing_groups(
+    happened: np.ndarray, log_odds: Floats, weight: Floats | None, columns: Mapping[str, Ints], *, events: int = 1
+) -> DifferingGroups | None:
+    """Search columns whose groups are too few to be clusters for biases that differ, were the rows independent.
+
+    Beside the map that all rows have in common, the squared sums of the groups' residuals, relative to their variances,
+    add up to chi-squared. Parameters are those of `find_dependence`; None where no groups differ. In 25 designs of 300
+    and 2,000 rows with five columns, calibrated or with errors that all groups share, groups that do not differ were
+    found in 0 to 1.7% of 1,000 samples each.
+    """
+    residuals = _residuals(happened, log_odds, weight)
+    if residuals is None:
+        return None
+    tested = []
+    for name, code in columns.items():
+        pairs = _Pairs(_Groups.of(code[residuals.kept], ALL_ROWS), residuals.directions[0])
+        if _tells(pairs.groups) and not pairs.enough:
+            tested.append((_differ(pairs), pairs.groups.n, name))
+    p_value, n, column = min(tested, default=(1.0, 0, ""))
+    adjusted = events * len(tested) * p_value
+    return DifferingGroups(column, n, adjusted) if tested and adjusted < LEVEL else None
+
+
+def _differ(pairs: _Pairs) -> float:
+    """P-value of the hypothesis that groups have the same bias."""
+    sums, v = (pairs.groups.summed(x) for x in (pairs.scores.score, pairs.scores.variance))
+    known = v >= _LEAST_INFORMATION
+    sums, v = sums[known], v[known]
+    between = float((sums**2 / v).sum() - sums.sum() ** 2 / v.sum()) if v.size > 1 else 0.0
+    return chi2_sf(max(v.size - 1, 1), between)
 
 
 def _without_few_surprises(happened: np.ndarray, log_odds: Floats) -> Ints | None:
@@ -472,6 +516,11 @@ class _Pairs(Frozen, eq=False):
         total = float(groups.summed(information).sum())
         return total**2 / groups.squares_of_all(information) / groups.sample.share
 
+    @property
+    def enough(self) -> bool:
+        """Whether the groups are enough to be clusters."""
+        return self.groups.n >= FEWEST and self.effective >= FEWEST_EFFECTIVE
+
     def beyond(self, other: _Groups) -> tuple[float, float]:
         """Return the excess of pairs of the same group, but of different other ones, and in standard deviations.
 
@@ -569,7 +618,7 @@ class _Search:
         flagged = {}
         for key, tests in self.tests.items():
             seen = [each for each in tests if shown(each)]
-            if not seen or tests[0].groups.n < FEWEST or tests[0].effective < FEWEST_EFFECTIVE:
+            if not seen or not tests[0].enough:
                 continue
             if isinstance(key, str) and tests[0] in seen and tests[0].beside_trend < SEEN:
                 self.trends.add(key)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from .._lib.dataclasses import replace
-from .._lib.formatting import p_value_text
+from .._lib.formatting import number_of, p_value_text
 from .._lib.typing import ByValue
-from .dependence import Dependence
+from .dependence import Dependence, DifferingGroups
 
 DECLARED, DECLINED = "clusters are declared", "declined"
 OF_TALLY = "a tally has no columns and no order"
 OF_ENGINE = "the rows are counted elsewhere; the engine local looks for it"
 UNREAD = "the rows cannot be read"
+OF_ROW = "the forecasts of a row are a cluster"
 """Why dependence was not looked for."""
 
 UNSEEN = (OF_TALLY, OF_ENGINE, UNREAD)
@@ -28,6 +29,8 @@ class DependenceSearch(ByValue):
     """Whether the order of the rows was looked at: not where they are sorted by outcome."""
     found: Dependence | None = None
     """What was found; None where nothing speaks against independent rows, or it was not looked for."""
+    differing: DifferingGroups | None = None
+    """Groups too few to be clusters whose biases differ; not looked for where rows err alike, or are copies."""
     p_value: float = math.nan
     """Of the test by the clusters that were found: of calibration (two classes), in a comparison of the first
     difference in log loss, of skill in log loss; NaN where none was made."""
@@ -68,7 +71,7 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
             " of each."
         )
     if found is None:
-        return copies
+        return copies or ("" if search.differing is None else differing_words(search.differing))
     alike = alike_words(found)
     also = f" Rows of the same {' or '.join(map(repr, found.also))} err alike too." if found.also else ""
     if not found.taken:
@@ -87,10 +90,16 @@ def dependence_words(search: DependenceSearch, tested: str = "") -> str:
 
 def independent_words(search: DependenceSearch) -> str:
     """Call rows independent, and say what speaks for or against it."""
-    if search.found is not None or search.copies:
+    if search.found is not None or search.copies or search.differing is not None:
         return "judged as independent rows"
-    looked = bool(search.looked_at) or search.order
-    return f"independent rows{' (nothing speaks against it)' if looked else ''}"
+    return f"independent rows{' (nothing speaks against it)' if search.looked_at or search.order else ''}"
+
+
+def differing_words(groups: DifferingGroups) -> str:
+    """Say which groups have biases that differ, and what shows them."""
+    differ = f"differ in bias by more than chance (adjusted {p_value_text(groups.p_value)})"
+    remedy = f"too few to be clusters. Assess each: --by {groups.column}, in Python assess_by."
+    return f"The {groups.n_groups:,} groups of {groups.column!r} {differ}, and are {remedy}"
 
 
 EITHER = "Either each group has a bias of its own, or its rows depend on one another."
@@ -109,10 +118,10 @@ def looked_at_words(search: DependenceSearch) -> str:
     """Say what was looked at, or why nothing was."""
     if search.reason:
         return f"dependence not looked for: {search.reason}"
-    columns = f"{len(search.looked_at):,} columns" if len(search.looked_at) != 1 else "1 column"
-    among = [*([columns] if search.looked_at else []), *(["the order of the rows"] if search.order else [])]
+    columns = [number_of(len(search.looked_at), "column")] if search.looked_at else []
+    among = [*columns, *(["the order of the rows"] if search.order else [])]
     if not among:
         return "dependence looked for in no column, as none has groups of rows"
-    found = "nothing speaks for it" if search.found is None else "found"
+    found = "nothing speaks for it" if search.found is None and search.differing is None else "found"
     copies = ", but for copies of rows" if search.found is None and search.copies else ""
     return f"dependence looked for in {' and '.join(among)}: {found}{copies}"

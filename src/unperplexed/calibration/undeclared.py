@@ -26,6 +26,7 @@ from .dependence import (
     Dependence,
     Sample,
     copied_rows,
+    differing_groups,
     events_of_classes,
     find_dependence,
     largest,
@@ -157,7 +158,8 @@ def searched(
         known = search.found is not None and search.found.taken
         if known or not order:  # without an order several rows forecast the same
             return search
-        return replace(search, copies=copied_rows(*rows.events[0], rows.truth, rows.predictions))
+        copies = copied_rows(*rows.events[0], rows.truth, rows.predictions)
+        return replace(search, copies=copies, differing=None if copies else search.differing)
     some, sampled = rows.sampled(share)
     drawn = [{name: code[some] for name, code in each.items()} for each in (columns, groups)]
     return decided(looked(sampled, *drawn, order=order), rows, columns, groups)
@@ -201,7 +203,10 @@ def looked(
         found = None
     if found is None and groups and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
-    return DependenceSearch(tuple(columns), order, found)
+    events = [] if found is not None else reduce(SearchedRows.without_errors_of, large, rows).events
+    differing = [differing_groups(*event, rows.weight, columns, events=len(events)) for event in events]
+    most = min(filter(None, differing), key=lambda each: each.p_value, default=None)
+    return DependenceSearch(tuple(columns), order, found, most)
 
 
 def _counted(search: DependenceSearch, rows: SearchedRows, columns: Mapping[str, Ints]) -> DependenceSearch:

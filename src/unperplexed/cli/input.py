@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
-from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
+from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, OF_ROW, DependenceSearch
 from ..forecasts.forecasts import Forecasts, Notes
 from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
@@ -97,8 +97,8 @@ class Input(Frozen):
             hub=bool(getattr(a, "hub", ())),
         )
 
-    def settled(self) -> Input:
-        """Return the same in the clusters that are found where nothing is said of them."""
+    def looked(self) -> Input:
+        """Return the same with what is found of dependence where nothing is said of clusters."""
         if self.tallies:
             return self
         if not self.searched or self.engine.name != "local":
@@ -107,10 +107,18 @@ class Input(Frozen):
         from ..sources.dependence import search_files
 
         search, files = search_files(found_files(self.names), self.selection, self.reading)
-        made, found = replace(self, dependence=search, found=files), search.found
-        if found is None or not found.taken:
-            return made
-        clusters, block = ((), 1) if ROW in found.columns else (found.columns, found.block)
+        return replace(self, dependence=search, found=files)
+
+    def settled(self) -> Input:
+        """Return the same in the clusters that are found, or in which several forecasts of a row are."""
+        made = self.looked()
+        found = made.dependence.found if made.dependence.taken else None
+        if found is None:
+            if not (isinstance(made.found, ForecastFiles) and len(made.found.rows.plans.forecasts) > 1):
+                return made
+            self.say(f"{OF_ROW}; --clusters names others, or none")
+            made = replace(made, dependence=DependenceSearch(reason=OF_ROW))
+        clusters, block = ((), 1) if found is None or ROW in found.columns else (found.columns, found.block)
         return replace(made, selection=replace(self.selection, clusters=clusters, found=True, block=block))
 
     def quietly(self) -> Input:

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
@@ -48,25 +49,19 @@ def _graded(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> An
 
     if a.compare:
         raise InputError("--compare: compares logs; a table of graded answers has its models in --by.")
-    pairs = [each.partition("=") if "=" in each else (each, "=", each) for each in a.stated]
-    confidences = {name: column for name, _, column in pairs}
-    words = read_words(a.phrases) if a.phrases else None
-    found = read_answers(
-        files,
-        a.truth,
-        confidences,
-        question=a.question,
-        model=a.by,
-        answer=a.answer,
-        wrong=a.wrong,
-        scale=a.scale,
-        words=words,
-        doubtful=a.invalid == "keep",
-        separator={"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator),
-        remarks=remarks,
-        say=sayer(a),
+    confidences = {name: column or name for name, _, column in (each.partition("=") for each in a.stated)}
+    read = {"question": a.question, "model": a.by, "answer": a.answer, "wrong": a.wrong, "scale": a.scale}
+    read |= {"words": read_words(a.phrases) if a.phrases else None, "doubtful": a.invalid == "keep"}
+    read["separator"] = {"\\t": "\t", "tab": "\t"}.get(a.separator, a.separator)
+    found = read_answers(files, a.truth, confidences, **read, remarks=remarks, say=sayer(a))
+    board = leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
+    first, more = board.entries[0], "".join(f", {name}={value!r}" for name, value in read.items() if value)
+    code = (
+        "from unperplexed.language_models import read_answers\n"
+        f"answers = read_answers({[*files]!r}, {[*a.truth]!r}, {confidences!r}{more})\n"
+        f"fitted = answers.recalibrator({first.confidence!r}, {first.model!r})"
     )
-    return leaderboard(found, confidence=a.confidence, seed=a.seed, remarks=remarks)
+    return replace(board, code=code if first.confidence in confidences else "")
 
 
 def _epochs(a: argparse.Namespace, files: Sequence[str], remarks: Remarks) -> Any:

@@ -74,7 +74,7 @@ def _rows(a: argparse.Namespace) -> Input:
     rows = Input.of(a)
     if a.drift or not a.time or predicts_numbers(a):
         return rows
-    searched = replace(rows, selection=replace(rows.selection, keys=[_timed(a), *a.by])).settled()
+    searched = replace(rows, selection=replace(rows.selection, keys=[_timed(a), *a.by])).looked()
     return replace(rows, dependence=searched.dependence, found=searched.found)
 
 

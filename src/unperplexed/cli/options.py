@@ -350,7 +350,7 @@ def add_shown(command: argparse.ArgumentParser) -> None:
     About("forecast", command).switch("--ordered", text)
     text = "the column of a long table that names the forecaster of each row: assess each of them"
     About("rows", command).many("--forecaster", "COLUMN", text)
-    add_by(command)
+    add_by(command, "; source (OOD: AUROC)")
     add_among(command)
     # The names are those of breakdown.Sort, then those of DistributionSort; a test holds them together.
     sorts = ("geometric_accuracy", "cost", "prediction_accuracy", "rows", "group")

@@ -115,8 +115,8 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     text = "columns that name the question; answers to the same question are a cluster"
     add.many("--question", "COLUMN", text)
     text = (
-        "column of the answers, or their place in logs of Inspect (answer, output.completion): agreement among repeated"
-        " samples, there epochs, is a confidence"
+        "column of the answers, or their place in logs of Inspect (answer, output.completion): the probability that"
+        " another sample, there epoch, agrees is a confidence"
     )
     add("--answer", metavar="COLUMN", text=text)
     About("question", command).many("--by", "COLUMN", "columns that name the model")

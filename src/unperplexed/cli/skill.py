@@ -62,10 +62,9 @@ def skill_beside(a: argparse.Namespace, rows: Input) -> Skill:
             if rows.once
             else f"--engine {a.engine}: {flag} is by the engine local; leave one of them out."
         )
-    pairs = bool(a.pair)
-    searched = a.searched and not pairs
+    searched = a.searched and not a.pair
     options = PairingOptions(
-        in_order=True, clusters=a.ways, where=a.where or "", pairs=pairs, by=a.by, least=1, searched=searched
+        in_order=True, clusters=a.ways, where=a.where or "", pairs=bool(a.pair), by=a.by, least=1, searched=searched
     )
     maps = [f"{_FORECASTS}={a.apply}"] if a.apply is not None else []
     a.lag, a.within = None, []
@@ -114,8 +113,7 @@ def _pairing_options(a: argparse.Namespace, files: dict[str, list[str]]) -> Pair
     a.in_order = a.in_order or alone
     if a.pair and not alone:
         raise InputError("--pair: several binary forecasts a row are read from one forecaster's file; leave out --on.")
-    searched = a.searched and not a.pair
-    return pairing_options(a, by=a.by, within=a.within, pairs=bool(a.pair), least=1, searched=searched)
+    return pairing_options(a, by=a.by, within=a.within, pairs=bool(a.pair), least=1, searched=a.searched and not a.pair)
 
 
 def pairing_options(a: argparse.Namespace, **more: Any) -> PairingOptions:

@@ -220,7 +220,8 @@ class Described:
         if d.findings:
             advised = self.a.remedy is not None and self.a.remedy.significant  # which names the base rate itself
             against = "" if advised or self.a.one_outcome else words.against_reference(self.event)
-            cost = " ".join(filter(None, [self.parts.cost, against, words.wrong_predictions(self.event)]))
+            found = [self.parts.cost, words.unnamed_cost(self.a), against, words.wrong_predictions(self.event)]
+            cost = " ".join(filter(None, found))
             if cost:
                 yield Action("What it costs", cost, "Cost")
             yield Action("What to do", self._what_to_do(), "Remedy")
@@ -237,6 +238,8 @@ class Described:
             smaller = " and ".join(words.rows_needed(self.event))
             more = f" To detect smaller errors assess more rows{f': {smaller}' if smaller else ''}."
             why = ": recalibrating on them would fit noise"
+            if self.a.dependence.differing is not None:
+                why = " of all groups together, but errors of groups may cancel"
             if d.negligible >= 0:
                 why = more = ""
             better = "" if self._few else " For better scores look for better predictors."

@@ -9,11 +9,11 @@ import numpy as np
 
 from .._lib.elementary import expit, logit
 from .._lib.formatting import confidence_interval, number_of, p_value_text, printable, short_name
-from ..assessment.flat import frequency_limits
+from ..assessment.flat import cost_interval, frequency_limits
 from ..assessment.remedy import Commands, PythonLine
 from ..assessment.result import Assessment
 from ..assessment.settings import AssessmentSettings
-from ..calibration.dependence_search import dependence_words, independent_words
+from ..calibration.dependence_search import OF_ROW, dependence_words, independent_words
 from ..calibration.diagnosis.class_rows import CERTAIN
 from ..calibration.diagnosis.kinds import KINDS
 from ..calibration.diagnosis.result import ROWS, Diagnosis
@@ -145,6 +145,13 @@ def alone(a: Assessment) -> str:
         f"By itself the {level_of(a)} of the {named}. The test{',' * alone} {what}{',' * alone} and is not"
         f" significant ({p_value_text(p_value)})."
     )
+
+
+def unnamed_cost(a: Assessment) -> str:
+    """Say why recalibration gains more than the named errors cost, where their intervals say so; else ""."""
+    if a.remedy is None or not a.remedy.gain.interval[0] > cost_interval(a).high:
+        return ""
+    return f"Recalibration gains more, {number(a.remedy.gain.value)} nats, as errors that have no name here cost too."
 
 
 def against_reference(event: Event) -> str:
@@ -335,7 +342,8 @@ def dependence_text(a: Assessment) -> str:
     if a.clustered:
         shards, d = a.source.tally.shards, a.diagnosis
         alone = shards is not None and d.by == ROWS and d.n_clusters == shards.rows.key.size
-        return f"{clusters_text(a)}, effective number {'' if alone else 'at least '}{a.independent_rows:,.4g}"
+        why = f" ({OF_ROW})" if a.dependence.reason == OF_ROW else ""
+        return f"{clusters_text(a)}{why}, effective number {'' if alone else 'at least '}{a.independent_rows:,.4g}"
     if a.weighted:
         return f"weighted, effective sample size {a.effective_rows:,.4g}"
     return independent_words(a.dependence)

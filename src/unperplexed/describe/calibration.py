@@ -207,6 +207,8 @@ def tripod_text(v: Validation) -> str:
         f" with span {SPAN}."
     )
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
+    if v.clusters and not any(each.standard_error > 0 for found in v.clusters.values() for each in found.values()):
+        return f"{text} Nothing is pooled over {groups}: each is one cluster, of which no error is known (--clusters)."
     for name, each in v.pooled.items():
         if math.isnan(each.mean):
             least = "two groups of which it is known" + f" and {FEWEST_EVENTS} expected events a group" * (name == "oe")

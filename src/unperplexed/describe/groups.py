@@ -113,7 +113,14 @@ def groups_table(b: Breakdown) -> Table:
         of_cost("adjusted p-value", lambda found: p_value_cell(found.adjusted_p_value), detail=True,
                 meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
-    verdict = each("miscalibration", lambda x: short_verdict(x.diagnosis), words=True, detail=shrunk)
+
+    def found(group: GroupAssessment) -> str:
+        unsure = group.diagnosis.findings and group.key in costs and not costs[group.key].significant
+        return "not significant" if unsure else short_verdict(group.diagnosis)
+
+    verdict = each(
+        "miscalibration", found, words=True, detail=shrunk, meaning="Where the adjusted p-value is below 0.05."
+    )
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -167,14 +174,15 @@ def _caption(b: Breakdown) -> str:
     order = ORDERS[b.sort]
     if b.shrinkage is not None and not b.small_last:
         order = order.replace("predicted", "shrunken")
-    if b.small_last:
+    few = any(group.small for group in b.groups)
+    if b.small_last and few:
         order += ", small ones last"
     sentences = [f"{number_of(len(b), 'group')} by {', '.join(map(printable, b.by))}, {order}."]
     if b.empty:
         named = ", ".join(short_name(key_text(key)) for key in b.empty[:_MOST_EMPTY])
         left_out = f"{number_of(len(b.empty), 'group')} without rows to assess"
         sentences.append(f"{left_out}, left out: {named}{', ...' if len(b.empty) > _MOST_EMPTY else ''}.")
-    if any(group.small for group in (b.total, *b.groups)):
+    if few or b.total.small:
         sentences.append(
             "Few rows: the most probable class was right in fewer than 100 rows of the group, or wrong in fewer than"
             " 100. Do not rely on the calibration of such a group."
@@ -310,7 +318,7 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
 def remedy_blocks(
     found: dict[Key, GroupRemedy], by: Sequence[str], keys: Sequence[Key], commands: Commands | PythonLine, n_rows: int
 ) -> Iterator[Block]:
-    """Say which groups recalibration would help, the largest gain first, and how; and which it only seems to help.
+    """Say which groups recalibration would help, the largest gain first, and how.
 
     Parameters
     ----------
@@ -331,7 +339,6 @@ def remedy_blocks(
     """
     n_groups = len(keys)
     helped = sorted((each for each in found.values() if each.significant), key=lambda each: -each.remedy.gain.value)
-    doubtful = [_name(each.key) for each in found.values() if each.remedy.significant and not each.significant]
     if helped:
         yield Table.of(
             "Groups that a recalibration map of their own would help. Log losses are cross-fitted. p-values are"
@@ -356,11 +363,6 @@ def remedy_blocks(
                 " the one map unless they gain significantly."
             )
             yield Code(code, "Commands or line of Python that recalibrates each group")
-    if doubtful:
-        yield Prose(
-            f"A map of its own would gain significantly in {', '.join(doubtful)} alone, but not after correction for"
-            f" {number_of(n_groups, 'group')}."
-        )
 
 
 def _name(key: Key) -> str:

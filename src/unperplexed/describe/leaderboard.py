@@ -7,7 +7,7 @@ import math
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..language_models.clustered_ratios import with_gap
 from ..language_models.ranking import Entry, Leaderboard
-from ..report.document import LONGEST_NAME, Block, Column, Document, Section, Table, lookup
+from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
 from ..report.result import Naming, document
 from ..report.tables import aside, ci, estimates
@@ -30,8 +30,8 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     kinds = list(dict.fromkeys(each.confidence for each in found.entries))
     beaten = [each for each in found.entries if each.beats]
     judged = [each for each in found.entries if each.gain == each.gain]
-    of = "confidences" if len(models) == 1 else "models' confidences"
-    first = found.entries[0]
+    of = "confidences" if len(models) == 1 else f"{found.by}s' confidences"
+    first = max(found.entries, key=lambda each: each.accuracy.value)
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
     beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
@@ -46,10 +46,11 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     return Document(
         title="Graded answers of language models",
         facts=f"{number_of(sum(each.n for each in found.entries) // len(kinds), 'answer')}, "
-        f"{number_of(len(models), 'model')}, confidences: {', '.join(kinds)}",
+        f"{number_of(len(models), found.by)}, confidences: {', '.join(kinds)}",
         headline=headline,
         lead=lead,
         calm=True,
+        command=Code(found.code, "Lines of Python that fit the first map") if found.code else None,
         further=lookup(term for each in found.entries for term in each.terms),
         first=Section("models", "Models", tables, "Models"),
         summary=tables,
@@ -60,11 +61,9 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
 
 def _without_rank(found: Leaderboard) -> str:
     """Say which confidences cannot beat the base rate, since they do not rank answers."""
-    said = []
-    for each in found.entries:
-        if not (each.beats or each.ranks or math.isnan(each.gain)):
-            limits = ci(confidence_interval(found.confidence), each.auc_interval)
-            said.append(f"{_name(each)}{aside(f'AUC {number(each.auc)}', limits)}")
+    level = confidence_interval(found.confidence)
+    chance = [each for each in found.entries if not (each.beats or each.ranks or math.isnan(each.gain))]
+    said = [f"{_name(each)}{aside(f'AUC {number(each.auc)}', ci(level, each.auc_interval))}" for each in chance]
     if not said:
         return ""
     return (
@@ -79,7 +78,7 @@ def _name(each: Entry) -> str:
 def _names(found: Leaderboard) -> list[Column]:
     kinds = len({each.confidence for each in found.entries}) > 1
     models = any(each.model for each in found.entries)
-    first = [Column("model", short_names((each.model for each in found.entries), LONGEST_NAME))] if models else []
+    first = [Column(found.by, short_names((each.model for each in found.entries), LONGEST_NAME))] if models else []
     return first + ([Column("confidence", [each.confidence for each in found.entries])] if kinds or not first else [])
 
 
@@ -132,7 +131,7 @@ def remedy_table(found: Leaderboard) -> Table:
     findings = [with_gap(each.overconfidence, each.finding, bool(each.terms))[0] for each in found.entries]
     return Table.of(
         "What is wrong with the confidences, and the remedy: the map behind the recalibrated log loss above, an average"
-        " fitted by Recalibrator().fit(right, confidence, clusters=question). Check it on other questions.",
+        " that GradedAnswers.recalibrator fits. Check it on other questions.",
         *_names(found),
         Column("finding", findings, words=True),
         Column("remedy", [each.remedy for each in found.entries], words=True, detail=len(found.entries) > 20),
@@ -146,7 +145,7 @@ def difference_table(found: Leaderboard) -> Table:
         "Two confidences in the same answers, the first minus the second: log loss after recalibration (held out), and"
         " area under the risk-coverage curve. Below 0 the first is better.",
         Column("confidences", [f"{each.first} − {each.second}" for each in rows]),
-        *([Column("model", [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
+        *([Column(found.by, [each.model for each in rows], words=True)] if any(each.model for each in rows) else []),
         Column("answers", [f"{each.n:,}" for each in rows]),
         estimates("log loss", ((each.log_loss, each.log_loss_interval) for each in rows), signed),
         estimates("AURC", ((each.area, each.area_interval) for each in rows), signed),
@@ -160,7 +159,7 @@ def agreement_table(found: Leaderboard) -> Table:
     return Table.of(
         "Agreement among samples. Reliability: the share of its variance that is not chance of so few samples; the"
         " standard error is that of one agreement (beta-binomial).",
-        Column("model", [each[0] or "all" for each in rows]),
+        Column(found.by, [each[0] or "all" for each in rows]),
         Column("samples", [number(each[1], 1) for each in rows]),
         Column("reliability", [share(each[2]) for each in rows]),
         Column("standard error", [number(each[3]) for each in rows]),

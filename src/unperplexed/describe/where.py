@@ -74,11 +74,12 @@ def groups_document(g: Groups, naming: Naming, *, brief: bool) -> Document:
     tables = _tables(g, brief)
     settings = f"chance by {SAMPLES} samples from the common curve and fitted tails, seed {g.seed}; {rows}"
     more = how(f"Settings: {settings}.", {"Warnings": g.warnings, ROWS_CHANGED: notes}, naming.command)
+    alike = "" if g and g.dependence.differing else dependence_words(g.dependence)
     return Document(
         title=naming.titled("where forecasts are wrong"),
         facts=naming.facts(facts),
         headline=_headline(g),
-        lead=f"{dependence_words(g.dependence)} {'' if g else _detectable(g)}".strip(),
+        lead=f"{alike} {'' if g else _detectable(g)}".strip(),
         calm=not g,
         actions=[*_actions(g)],
         figure=None if brief or not g else groups_chart(g),

@@ -19,6 +19,7 @@ from .._lib.errors import InputError
 from .._lib.formatting import short_name
 from .._lib.typing import Bools, Floats, Ints
 from ..forecasts.group_keys import key_text, row_keys
+from ..recalibration.recalibrator import Recalibrator
 from ..sources.columns import check_column
 from ..sources.file_reading import FileReading, named
 from ..sources.readers import Wanted
@@ -55,6 +56,16 @@ class GradedAnswers(Frozen, eq=False):
     model: list[str]
     """Name of the model that gave each answer; "" without models."""
     answer: list[str] | None = None
+    by: str = "model"
+    """What models are called: the column that names them, if its values are numbers."""
+
+    def recalibrator(self, confidence: str, model: str = "", seed: int = 0) -> Recalibrator:
+        """Fit the map that recalibrates a confidence in a model's answers, those to a question in one fold."""
+        p, right = self.confidences[confidence], self.grade
+        some = (np.array(self.model) == model) & np.isin(right, (0, 1)) & ~np.isnan(p)
+        question = self.question[some]
+        clusters = question if np.unique(question).size < question.size else None
+        return Recalibrator(seed=seed).fit(right[some].astype(np.int64), p[some], clusters=clusters)
 
     @property
     def grade(self) -> Floats:
@@ -154,6 +165,7 @@ def read_answers(
         _numbers(table, question) if question else np.arange(table.height),
         [""] * table.height if models is None else [model_names[at] for at in models.group.tolist()],
         table[answer].fill_null("").to_list() if answer else None,
+        model[0] if len(model) == 1 and table[model[0]].cast(pl.Float64, strict=False).is_not_null().all() else "model",
     )
 
 
@@ -249,7 +261,7 @@ def _confidences(
     unread = np.flatnonzero(np.isnan(values) & ~unclear)
     if unread.size:
         example = short_name(repr(column[int(unread[0])] or ""), _SHOWN)
-        hint = "" if own else "; --scale names the highest value of numbers without a unit"
+        hint = "" if own else "; --scale names the highest number without a unit (5 of 1 to 5), --words what each means"
         where = f"could be read from the column {column.name!r}, for example from {example}{hint}"
         remarks.add(f"{{count}}: no confidence {where}", "answer", int(unread.size))
     return values
@@ -545,7 +557,8 @@ def _probability(
 ) -> float:
     """Give the probability of a number, or of the longest phrase of a text without a clear one; NaN for none."""
     if number is not None and number.clear:
-        return number.probability(scale)
+        bare = f"{number.value:g}" if math.isnan(number.top) else ""
+        return table[bare] if bare in table else number.probability(scale)
     known = [phrase for phrase in table if re.search(rf"\b{re.escape(phrase)}\b", text.casefold())]
     if known:
         return table[max(known, key=len)]

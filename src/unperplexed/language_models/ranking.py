@@ -100,7 +100,7 @@ class Leaderboard(JsonResult):
     """Models and their confidences on graded answers. Made by `leaderboard`; all fields are final."""
 
     entries: tuple[Entry, ...]
-    """The models with the most right answers first."""
+    """The models with the most right answers first; those that are numbers in their order."""
     differences: tuple[ConfidenceDifference, ...]
     graders: tuple[tuple[str, str, float, float, int], ...]
     """Of each two graders: names, share of equal grades, Cohen's kappa, and answers that both graded."""
@@ -108,6 +108,10 @@ class Leaderboard(JsonResult):
     """Of each model with repeated samples: samples a question, reliability, mean standard error of an agreement."""
     confidence: float
     remarks: tuple[str, ...]
+    by: str = "model"
+    """What models are called, as in `GradedAnswers`; numbers stand in their order."""
+    code: str = ""
+    """Lines of Python that fit the map of the first confidence; "" where they are not known."""
     version: str = __version__
 
     def frame(self) -> Any:
@@ -185,25 +189,26 @@ def leaderboard(
     entries: list[Entry] = []
     differences: list[ConfidenceDifference] = []
     repeated: list[tuple[str, float, float, float]] = []
-    for model in sorted(set(answers.model)):
+    numbers = answers.by != "model"
+    for model in sorted(set(answers.model), key=float if numbers else str):
         own = models == model
         kinds = {name: each[own] for name, each in answers.confidences.items()}
         if answers.answer is not None:
-            said = np.array(answers.answer, dtype=object)[own]
-            found = answer_agreement(answers.question[own], said)
+            found = answer_agreement(answers.question[own], np.array(answers.answer, dtype=object)[own])
             kinds[AGREEMENT] = found.probability
-            error = float(np.nanmean(found.standard_error))
-            repeated.append((model, float(found.samples.mean()), found.reliability, error))
+            samples, error = float(found.samples.mean()), float(np.nanmean(found.standard_error))
+            repeated.append((model, samples, found.reliability, error))
         if not kinds:
             raise InputError("answers: no confidence; name a column with --stated, or the answers with --answer.")
         of = _Model(model, grade[own], known[own], answers.question[own], level, seed)
         entries += [each for name, p in kinds.items() if (each := of.entry(name, p)) is not None]
         differences += of.differences(kinds)
     if not entries:
-        raise InputError("answers: none that is right or wrong has a confidence.")
-    entries.sort(key=lambda each: (-each.accuracy.value, each.model))
-    graders = tuple(grader_agreement(answers.grades))
-    return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, remarks.sentences())
+        raise InputError("; ".join(["answers: none that is right or wrong has a confidence", *remarks.sentences()]))
+    if not numbers:
+        entries.sort(key=lambda each: (-each.accuracy.value, each.model))
+    graders, said = tuple(grader_agreement(answers.grades)), remarks.sentences()
+    return Leaderboard(tuple(entries), tuple(differences), graders, tuple(repeated), level, said, answers.by)
 
 
 class _Model(Frozen):
