@@ -665,6 +665,22 @@ def test_units_that_differ_are_refused_or_told(units, capsys):
     assert "percentages" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [("compare", "--on", "row"), ("assess",)])
+def test_units_that_differ_in_a_long_table_are_refused_with_the_remedy(units, tmp_path, capsys, words):
+    wide = pl.read_csv(units).with_row_index("row")
+    parts = [wide.select("row", "y", p=pl.col(name).cast(str), who=pl.lit(name)) for name in ("PoP (%)", "ours")]
+    path = tmp_path / "long.csv"
+    pl.concat(parts).write_csv(path)
+    read = ("--truth", "y", "--prob", "p", "--forecaster", "who")
+    assert run(words[0], path, *read, *words[1:], "--scale", "percent") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "no percentage of 'ours' is above 1, others are" in message
+    assert "divide the numbers of 'PoP (%)' by 100 in the file, and leave out --scale percent" in message
+    one = ("--where", "who = 'PoP (%)'", "--resamples", "0")
+    if words[0] == "assess":
+        assert run("assess", path, *read, "--scale", "percent", *one) == 0
+
+
 def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
     drop = ("--invalid", "drop", "--resamples", "0")
     assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", *drop) == 2

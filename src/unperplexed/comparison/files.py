@@ -26,7 +26,7 @@ from ..sources.columns import PAIR, Selection
 from ..sources.columns import ROW as ROW_OF_FILE
 from ..sources.derived_columns import derived
 from ..sources.file_reading import FileReading, named
-from ..sources.files import ForecastBatch, ForecastFiles
+from ..sources.files import ForecastBatch, ForecastFiles, places_of_each
 from ..sources.predictive import ReadDistributions
 from ..sources.readers.formats import with_folders
 from ..sources.row_filter import RowFilter, condition_column, key_column, refuse_empty
@@ -275,11 +275,8 @@ class _FileRows:
         elif options.forecaster is None:
             yield Chunk(name, batch.forecasts[0], first), keys
         else:
-            column = keys[_FORECASTER].cast(pl.String)
-            for forecaster in column.unique(maintain_order=True):
-                rows = column == forecaster
-                of_one = batch.forecasts[0][np.flatnonzero(rows.to_numpy())]
-                yield Chunk(forecaster, of_one, first), keys.filter(rows)
+            for forecaster, places in places_of_each(keys[_FORECASTER]):
+                yield Chunk(forecaster, batch.forecasts[0][places], first), keys[places]
 
     def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
         """Find the rows that belong together, in the order of the first forecaster's."""

@@ -23,7 +23,7 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
-from ..forecasts.problems import Values, with_text
+from ..forecasts.problems import Values, refuse_mixed, with_text
 from ..forecasts.unobserved import unobserved
 from .columns import BLOCK, OUTCOME, PAIR, PROB, ROW, Plan, Plans, Selection, check_column, plans
 from .derived_columns import Derived, Quantiles, derived
@@ -133,12 +133,16 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
-        values: dict[str, Values] = {}
+        values, of_each = dict[str, Values](), dict[str, Values]()
+        column = rows.plans.named
         for batch in rows.batches(parts, None, report, self._jobs, self.say):
             found += batch.forecasts[0].n_rows
             for forecasts in batch.forecasts:
                 forecasts.show(values)
+            for name, places in places_of_each(key_column(batch.keys[column], column)) if column else ():
+                batch.forecasts[0][places].show(of_each, name)
             yield batch
+        refuse_mixed(of_each)
         for each in values.values():
             each.check(self.say)
         if not found and rows.plans.where.columns:
@@ -168,6 +172,12 @@ class ForecastFiles:
     def openers(self) -> list[Opener]:
         """What opens each file in another process."""
         return openers(self.files, self.rows.reading.format, self._options)
+
+
+def places_of_each(named: pl.Series) -> Iterator[tuple[str, Ints]]:
+    """Give each forecaster that a column names, in the order of their first rows, with the places of its rows."""
+    for (name,), rows in named.to_frame("").with_row_index("row").group_by("", maintain_order=True):
+        yield str(name), rows["row"].to_numpy().astype(np.int64)
 
 
 Paths = Sequence[str] | Sequence[File] | ForecastFiles
