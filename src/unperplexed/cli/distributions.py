@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from ..sources.predictive import ReadDistributions, count_distributions, models_
 from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
-from .input import Input
+from .input import Input, columns_beside
 from .meaning import pairs
 from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
 from .outputs import recalibrated_of, sayer
@@ -54,19 +54,31 @@ _OF_ORDERED = ("ordered", "labels")
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
-    from ..assessment.distributions import assess_distributions, assess_distributions_by
-
     if not predicts_numbers(a) and a.ordered:
         return _assessment_of_ordered(a)
     if not predicts_numbers(a) or a.engine != "local":
         return _of_tallies(a)
     read = distributions_of(a)
     asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
-    if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame)
-    sort: Any = a.sort if "sort" in a.given else "group"
-    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
-    return replace(found, whole=_noted(found.whole, notes, read.frame))
+    by = read.frame.select(a.by)
+    return _assessed(a, read.y, read.forecast, by, asked, lambda whole: _noted(whole, notes, read.frame))
+
+
+def _assessed(
+    a: argparse.Namespace,
+    y: Any,
+    forecast: Predictive,
+    by: pl.DataFrame,
+    asked: DistributionSettings,
+    noted: Callable[[DistributionAssessment], DistributionAssessment],
+) -> DistributionAssessment | DistributionBreakdown:
+    """Assess rows, and each group of them if some columns make groups; all rows have notes of their own."""
+    from ..assessment.distributions import assess_distributions, assess_distributions_by
+
+    if not by.width:
+        return noted(assess_distributions(y, forecast, asked))
+    found = assess_distributions_by(y, forecast, by, a.sort if "sort" in a.given else "group", asked)
+    return replace(found, whole=noted(found.whole))
 
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
@@ -187,24 +199,20 @@ def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 _UNORDERED = (
-    *("among", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("among", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
     *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""
 
 
-def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
-    """Assess forecasts of ordered classes, read as those of classes are."""
-    from ..assessment.distributions import assess_distributions
+def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
+    """Assess forecasts of ordered classes, and each group of them, read as those of classes are."""
     from ..describe.tally import notes_lines
     from ..forecasts.distributions.ordered import Ordered
     from ..forecasts.gathered import gathered_chunks
     from ..forecasts.labels import Coded
-    from ..sources.derived_columns import derived
 
-    one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
     said = " does not go with --ordered, which assesses classes that have an order;"
-    refuse_given(a, ["by"], f"{said} assess one group at a time, such as --where '{one}'.")
     refuse_given(a, _UNORDERED, f"{said} leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
@@ -212,12 +220,17 @@ def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
             f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
         )
     with rows:
-        found = gathered_chunks(rows.chunks()(), "forecasts")
+        parts = [*rows.grouped_chunks()()]
+        found = gathered_chunks((part for part, _ in parts), "forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
         reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
         y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
-        assessed = assess_distributions(y, forecast, DistributionSettings(reading, None, a.metric, a.confidence))
-    return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
+        settings = DistributionSettings(reading, None, a.metric, a.confidence)
+
+    def noted(whole: DistributionAssessment) -> DistributionAssessment:
+        return replace(_noted(whole, [*notes_lines(notes)]), dependence=rows.dependence)
+
+    return _assessed(a, y, forecast, columns_beside(parts).select(a.by), settings, noted)
 
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:

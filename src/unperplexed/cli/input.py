@@ -11,6 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import polars as pl
+
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
@@ -22,7 +25,7 @@ from ..sources.files import ForecastFiles
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
 from ..sources.readers.formats import File, found_files, matching, open_source, with_folders
-from ..sources.row_filter import RowFilter
+from ..sources.row_filter import RowFilter, key_column
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
 from ..tally.periods import joined
@@ -301,6 +304,16 @@ class Input(Frozen):
     def _batches(self) -> ForecastFiles:
         """Open the files of a command that reads their rows itself."""
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
+
+
+def columns_beside(parts: Iterable[tuple[Forecasts, Mapping[str, Column]]]) -> pl.DataFrame:
+    """Give the columns beside forecasts, part by part, in those rows that are gathered."""
+    frames = []
+    for part, keys in parts:
+        index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
+        kept = np.searchsorted(part.index, index)
+        frames.append(pl.DataFrame({name: key_column(column, name)[kept] for name, column in keys.items()}))
+    return pl.concat(frames, how="vertical_relaxed")
 
 
 _NUMBERS = ("a tally of predictive distributions", "assess")
