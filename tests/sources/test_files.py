@@ -580,7 +580,8 @@ def test_columns_that_blanks_align_are_read(tmp_path, end):
     assert batch.keys["place"].to_list() == ["a  b", "c"] * 2
     assert batch.forecasts[0].correct_class_probabilities()[0].tolist() == [0.25, 0.5] * 2
     path.write_text("what chance place\n1  0.25\n")
-    assert "line 2 has 2 fields, the header 3" in refusal(path, separator=" ")
+    with pytest.raises(InputError, match="line 2 has 2 fields, the header 3"):
+        read(path, ["what"], ["chance"], separator=" ")
 
 
 def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
