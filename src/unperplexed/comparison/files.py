@@ -256,12 +256,14 @@ class _FileRows:
         refuse_mixed(values)
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
+        places = self._options.filter.places(batch.keys) if f"{_WHERE} 0" in wanted else None
+        rows = slice(None) if places is None else places
         for name, column in wanted.items():
             read = condition_column if name.startswith(_WHERE) else key_column
             key = read(batch.keys[column], column)
             if not name.startswith(_WHERE):
                 with named(batch.source):
-                    refuse_empty(key, column, batch.forecasts[0].index)
+                    refuse_empty(key[rows], column, batch.forecasts[0].index[rows])
             frame = frame.with_columns(key.alias(name))
         return frame
 
