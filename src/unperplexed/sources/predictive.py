@@ -20,7 +20,7 @@ from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..tally.distributions import DistributionTally
 from ..tally.tally import Tally
-from .derived_columns import Derived, derived
+from .derived_columns import Derived, derived, year_first
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
 from .files import openers
@@ -307,7 +307,7 @@ _MOMENTS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
 def _moments(column: pl.Series) -> NDArray[Any]:
     """Read dates, times or numbers of steps."""
     if column.dtype == pl.String:
-        text = column.str.replace("T", " ", literal=True).str.slice(0, 19)
+        text = year_first(column).str.replace("T", " ", literal=True).str.slice(0, 19)
         tried = [text.str.to_datetime(form, strict=False) for form in _MOMENTS] + [text.cast(pl.Float64, strict=False)]
         column = min(tried, key=lambda each: each.null_count())
         if (wrong := text.filter(column.is_null()).drop_nulls()).len():
