@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, assess, tally_files, tally_files_by
+from unperplexed.cli.parser import main
 from unperplexed.sources.derived_columns import derived
 
 COLUMNS = {"truth": "won", "prob": "p"}
@@ -139,6 +140,19 @@ def test_dates_with_the_year_last_are_read_where_a_day_above_12_tells(tmp_path, 
         tally_files_by(first, by="day:month", **COLUMNS)
     with pytest.raises(InputError, match="is no date such as 2026-11-23.*Rewrite dates as year-month-day"):
         tally_files_by([iso, second], by="day:month", **COLUMNS)
+
+
+def test_maps_of_months_are_applied_to_dates_with_the_year_last(tmp_path, table):
+    days = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 2, 19), "1d", eager=True).sample(400, with_replacement=True)
+    forms, written_maps = {"iso": "%Y-%m-%d", "last": "%d/%m/%Y"}, []
+    for name, form in forms.items():
+        written(tmp_path / f"{name}.csv", table.with_columns(day=days.dt.strftime(form)))
+        asked = [str(tmp_path / f"{name}.csv"), "--prob", "p", "-o"]
+        fit = str(tmp_path / f"{name}.json")
+        assert main(["recalibrate", *asked, fit, "--truth", "won", "--by", "day:month", "--clusters", "none"]) == 0
+        assert main(["recalibrate", *asked, str(tmp_path / f"{name}.new.csv"), "--apply", fit]) == 0
+        written_maps.append(pl.read_csv(tmp_path / f"{name}.new.csv")["p"])
+    assert written_maps[0].equals(written_maps[1])
 
 
 def test_dates_in_both_orders_are_refused(tmp_path, table):

@@ -362,13 +362,12 @@ class ForecastRows(Frozen):
 
     def known_of(self, parts: Sequence[Partition]) -> dict[str, Known]:
         """Go through the columns alone whose groups depend on all of them: of dates with the year first not far."""
-        keys = [key for key in self.plans.made if key.how]
-        if not keys:
+        if not any(key.how for key in self.plans.made):
             return {}
-        wanted = self._telling(key.column for key in keys)
+        wanted = self._telling(key.column for key in self.plans.made)
         with closing(_read([(part, wanted) for part in parts], 1)) as batches:
             views = (view for _, batch in batches for view, _ in self._views(batch))
-            return known_of(keys, ((view, self.plans.where.places(view.raw)) for view in views))
+            return known_of(self.plans.made, ((view, self.plans.where.places(view.raw)) for view in views))
 
     def _share(self, source: Source) -> float:
         """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""

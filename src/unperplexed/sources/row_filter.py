@@ -207,6 +207,7 @@ def group_columns(
 
 def known_of(keys: Sequence[Derived], batches: Iterable[tuple[Batch, Ints | None]]) -> dict[str, Known]:
     """Find the quantiles of whole columns, in eight bytes a row, and the order of dates that begin without a year."""
+    keys = [key for key in keys if key.how]
     read: dict[str, list[pl.Series]] = {key.name: [] for key in keys}
     unsettled = keys
     for batch, places in batches:
@@ -217,4 +218,4 @@ def known_of(keys: Sequence[Derived], batches: Iterable[tuple[Batch, Ints | None
         unsettled = [key for key in unsettled if key.needs_all or not numbers.size or read[key.name][-1].len()]
         if not unsettled:
             break
-    return {key.name: key.known(pl.concat(read[key.name])) for key in keys}
+    return {key.name: key.known(pl.concat(read[key.name])) for key in keys if read[key.name]}
