@@ -14,12 +14,11 @@ from .._lib.typing import Floats
 from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
 from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
 from ..assessment.decisions import Costs, Deciding, Decision, at_capacity, checked_costs
-from ..forecasts.gathered import gathered_chunks
 from ..forecasts.group_keys import row_keys
 from ..sources.derived_columns import Derived
 from ..statistics.intervals import checked_sampling
 from .advice import decision_commands
-from .input import Input, columns_beside
+from .input import Input
 from .meaning import COSTS
 from .outputs import Outputs
 
@@ -59,10 +58,8 @@ def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) ->
 def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[CountedRows, Costs | None]:
     """Read rows, with their costs and their periods, or take those of tallies."""
     if not rows.tallies:
-        parts = [*rows.grouped_chunks()()]
-        gathered = gathered_chunks((part for part, _ in parts), MODEL)
+        gathered, columns = rows.gathered(MODEL)
         refuse_classes(gathered)
-        columns = columns_beside(parts)
 
         def numbers(name: str) -> Floats:
             return Derived(name).numbers(columns[name], gathered.index).to_numpy()

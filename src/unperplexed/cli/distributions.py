@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from ..sources.predictive import ReadDistributions, count_distributions, models_
 from ..sources.predictive_columns import ISSUED, MODEL, PredictiveSelection
 from ..sources.row_filter import RowFilter
 from ..tally.tally import Tally
-from .input import Input, columns_beside
+from .input import Input
 from .meaning import pairs
 from .options import PREDICTIVE, first_given, predicts_numbers, refuse_given
 from .outputs import recalibrated_of, sayer
@@ -54,31 +54,18 @@ _OF_ORDERED = ("ordered", "labels")
 
 def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
-    if not predicts_numbers(a) and a.ordered:
-        return _assessment_of_ordered(a)
-    if not predicts_numbers(a) or a.engine != "local":
-        return _of_tallies(a)
-    read = distributions_of(a)
-    asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
-    by = read.frame.select(a.by)
-    return _assessed(a, read.y, read.forecast, by, asked, lambda whole: _noted(whole, notes, read.frame))
-
-
-def _assessed(
-    a: argparse.Namespace,
-    y: Any,
-    forecast: Predictive,
-    by: pl.DataFrame,
-    asked: DistributionSettings,
-    noted: Callable[[DistributionAssessment], DistributionAssessment],
-) -> DistributionAssessment | DistributionBreakdown:
-    """Assess rows, and each group of them if some columns make groups; all rows have notes of their own."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
-    if not by.width:
-        return noted(assess_distributions(y, forecast, asked))
-    found = assess_distributions_by(y, forecast, by, a.sort if "sort" in a.given else "group", asked)
-    return replace(found, whole=noted(found.whole))
+    ordered = a.ordered and not predicts_numbers(a)
+    if not ordered and (not predicts_numbers(a) or a.engine != "local"):
+        return _of_tallies(a)
+    read, known = _ordered(a) if ordered else (distributions_of(a), {})
+    asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
+    if not a.by:
+        return replace(_noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame), **known)
+    sort: Any = a.sort if "sort" in a.given else "group"
+    found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
+    return replace(found, whole=replace(_noted(found.whole, notes, read.frame), **known))
 
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
@@ -137,8 +124,9 @@ def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]
     """Give what stands beside the forecasts, under the names of Python's options."""
     reading: dict[str, Any] = {"sample_weight": read.weight, "censored": read.censored or None}
     reading |= {"issued": read.issued, "target_date": read.target}
-    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
-    if read.issued is None and a.searched and read.clusters is None:
+    searched = a.searched and predicts_numbers(a)  # ordered classes are searched as they are read
+    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if searched else None
+    if read.issued is None and searched and read.clusters is None:
         reading["columns"] = _of_file(a, read)
     return reading
 
@@ -205,32 +193,25 @@ _UNORDERED = (
 """Options of assess that ordered classes have no use for."""
 
 
-def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment | DistributionBreakdown:
-    """Assess forecasts of ordered classes, and each group of them, read as those of classes are."""
+def _ordered(a: argparse.Namespace) -> tuple[ReadDistributions, dict[str, Any]]:
+    """Read forecasts of ordered classes as those of classes are, and say which of them were found to be dependent."""
     from ..describe.tally import notes_lines
     from ..forecasts.distributions.ordered import Ordered
-    from ..forecasts.gathered import gathered_chunks
     from ..forecasts.labels import Coded
 
-    said = " does not go with --ordered, which assesses classes that have an order;"
-    refuse_given(a, _UNORDERED, f"{said} leave it out.")
+    refuse_given(a, _UNORDERED, " does not go with --ordered, which assesses classes that have an order; leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
         raise InputError(
             f"{rows.tallies[0]}: thresholds are counted from rows; give the file that the tally came from."
         )
     with rows:
-        parts = [*rows.grouped_chunks()()]
-        found = gathered_chunks((part for part, _ in parts), "forecasts")
+        found, columns = rows.gathered("forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
-        reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
         y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
-        settings = DistributionSettings(reading, None, a.metric, a.confidence)
-
-    def noted(whole: DistributionAssessment) -> DistributionAssessment:
-        return replace(_noted(whole, [*notes_lines(notes)]), dependence=rows.dependence)
-
-    return _assessed(a, y, forecast, columns_beside(parts).select(a.by), settings, noted)
+    weights = found.weights if found.weighted else None
+    read = ReadDistributions(y, forecast, columns, weights, clusters=found.clusters, notes=[*notes_lines(notes)])
+    return read, {"dependence": rows.dependence}
 
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:

@@ -18,6 +18,7 @@ from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, DependenceSearch
 from ..forecasts.forecasts import Forecasts, Notes
+from ..forecasts.gathered import GatheredRows, gathered_chunks
 from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
@@ -145,8 +146,7 @@ class Input(Frozen):
     @property
     def columns(self) -> Sequence[str]:
         """Names of the columns of the first file."""
-        source = open_source(found_files(self.names)[0], self.reading.format, self.reading.written(()), self.say)
-        return source.names
+        return open_source(found_files(self.names)[0], self.reading.format, self.reading.written(()), self.say).names
 
     @property
     def others(self) -> Sequence[str]:
@@ -287,8 +287,8 @@ class Input(Frozen):
         """Give what reads the forecasts of the files, each time from the first row."""
 
         def read() -> Iterator[Forecasts]:
-            for batch in self._batches():
-                yield from batch.forecasts if change is None else map(change, batch.forecasts)
+            for forecasts, _ in self.grouped_chunks()():
+                yield forecasts if change is None else change(forecasts)
 
         return read
 
@@ -305,15 +305,15 @@ class Input(Frozen):
         """Open the files of a command that reads their rows itself."""
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
 
-
-def columns_beside(parts: Iterable[tuple[Forecasts, Mapping[str, Column]]]) -> pl.DataFrame:
-    """Give the columns beside forecasts, part by part, in those rows that are gathered."""
-    frames = []
-    for part, keys in parts:
-        index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
-        kept = np.searchsorted(part.index, index)
-        frames.append(pl.DataFrame({name: key_column(column, name)[kept] for name, column in keys.items()}))
-    return pl.concat(frames, how="vertical_relaxed")
+    def gathered(self, name: str) -> tuple[GatheredRows, pl.DataFrame]:
+        """Gather the rows of a forecaster called ``name``, and beside them the columns that --by names."""
+        parts = [*self.grouped_chunks()()]
+        frames = []
+        for part, keys in parts:
+            index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
+            kept = np.searchsorted(part.index, index)
+            frames.append(pl.DataFrame({each: key_column(column, each)[kept] for each, column in keys.items()}))
+        return gathered_chunks((part for part, _ in parts), name), pl.concat(frames, how="vertical_relaxed")
 
 
 _NUMBERS = ("a tally of predictive distributions", "assess")

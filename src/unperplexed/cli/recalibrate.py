@@ -164,8 +164,7 @@ def _apply(a: argparse.Namespace) -> None:
     for sentence in file.messages:
         rows.say(sentence)
 
-    batches = file.source.batches(Wanted(raw=also)) if any(key.how for key in keys) else ()
-    known = known_of(keys, ((batch, where.places(batch.raw)) for batch in batches))
+    known = known_of(keys, ((each, where.places(each.raw)) for each in file.source.batches(Wanted(raw=also))))
 
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
         columns = {by: group_columns(batch, keys, known, places)} if by else {}

@@ -444,8 +444,3 @@ def paired_distributions(
         if differ.size:
             raise InputError(f"{name}: other outcomes than {first} in {rows_text(differ)} of those that both have.")
     return dict(read)
-
-
-def _keys(read: ReadDistributions, on: Sequence[str]) -> pl.DataFrame:
-    columns = {str(at): read.frame[name] for at, name in enumerate(on)}
-    return pl.DataFrame({**columns, ROW: np.arange(len(read.y))})

@@ -148,17 +148,17 @@ def _rows_of_key(path: Path, remarks: Remarks) -> Iterator[tuple[int, Record]]:
         table = pl.read_csv(path, separator=KEYS[path.suffix], infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: cannot be read as a table of right answers: {str(error).splitlines()[0]}.") from None
-    if {"custom_id", "answer"} <= {*table.columns}:
-        yield from enumerate(table.iter_rows(named=True), 1)
-        return
-    if table.width != 2:
+    named = {"custom_id", "answer"} <= {*table.columns}
+    if not named and table.width != 2:
         raise InputError(
             f"{path}: expected the columns custom_id and answer, and options where questions have others; it has"
             f" {listed(table.columns)}. Rename them, or keep the names of questions and the right answers alone."
         )
-    name, answer = table.columns
-    remarks.add(f"{path.name}: the column {name!r} names the questions, {answer!r} holds the right answers")
-    yield from enumerate(table.rename({name: "custom_id", answer: "answer"}).iter_rows(named=True), 1)
+    if not named:
+        name, answer = table.columns
+        remarks.add(f"{path.name}: the column {name!r} names the questions, {answer!r} holds the right answers")
+        table.columns = ["custom_id", "answer"]
+    yield from enumerate(table.iter_rows(named=True), 1)
 
 
 def _options(given: Any) -> tuple[str, ...]:

@@ -162,11 +162,8 @@ _INCHES = 2.3
 _SMALLEST = 0.9
 """Side, in inches, of the smallest diagram that can be read: its two ticks and its points are apart."""
 
-_BESIDE, _ABOVE, _AROUND = 0.3, 0.62, 0.75
-"""Inches that text of 10 points takes beside a diagram, above it (its name and two lines), and around all of them."""
-
-_LINE = 0.18
-"""Inches that a line of the label below takes."""
+_BESIDE, _ABOVE, _AROUND, _LINE = 0.3, 0.62, 0.75, 0.18
+"""Inches that text takes beside a diagram, above it (name and two lines), around all, and a line of the label below."""
 
 _LETTERS = 18.0
 """Letters in an inch of the lines above a diagram."""
@@ -252,8 +249,8 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     for ax in axes[max(0, len(charts) - across) : len(charts)]:
         ax.tick_params(labelbottom=True)
     first = charts[0][2]
-    below = drawing.escaped(first.x.label) + (f"\n{more}" if more else "")
-    figure.supxlabel(below, y=left + 0.01, fontsize=type_size(9))
+    label = drawing.escaped(first.x.label) + (f"\n{more}" if more else "")
+    figure.supxlabel(label, y=left + 0.01, fontsize=type_size(9))
     figure.supylabel(drawing.escaped(first.y.label), y=(1 + left) / 2, fontsize=type_size(9))
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):  # which keeps what the charts leave below them

@@ -87,9 +87,10 @@ class Derived(NamedTuple):
         """Give the group of each row; rows are their numbers, for messages. If nothing is known, the values are all."""
         if not self.how:
             return values
-        seen = self.seen(values, rows)
-        known = self.known(seen) if known is None else known
-        return known.groups(seen) if isinstance(known, Quantiles) else _date_part(values, rows, self, known)
+        known = self.known(self.seen(values, rows)) if known is None else known
+        if isinstance(known, Quantiles):
+            return known.groups(self.numbers(values, rows))
+        return _date_part(values, rows, self, known)
 
     def seen(self, values: pl.Series, rows: Ints) -> pl.Series:
         """Give what of these values is needed to know of all: the numbers, or dates that do not begin with the year."""

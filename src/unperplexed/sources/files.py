@@ -362,8 +362,6 @@ class ForecastRows(Frozen):
 
     def known_of(self, parts: Sequence[Partition]) -> dict[str, Known]:
         """Go through the columns alone whose groups depend on all of them: of dates with the year first not far."""
-        if not any(key.how for key in self.plans.made):
-            return {}
         wanted = self._telling(key.column for key in self.plans.made)
         with closing(_read([(part, wanted) for part in parts], 1)) as batches:
             views = (view for _, batch in batches for view, _ in self._views(batch))

@@ -23,7 +23,7 @@ from ..tally.tally import Tally
 from .derived_columns import Derived, derived, year_first
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
-from .files import openers
+from .files import openers, places_of_each
 from .hub import hub_files, hub_lines, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
 from .predictive_columns import MODEL, Long, PredictiveSelection, Wide, form_of
@@ -63,8 +63,7 @@ class ReadDistributions(Frozen, eq=False):
 
     def by(self, column: str) -> dict[str, ReadDistributions]:
         """Return the forecasts of each forecaster that a column names."""
-        names = self.frame[column].cast(pl.String)
-        return {name: self.only((names == name).arg_true().to_numpy()) for name in names.unique(maintain_order=True)}
+        return {name: self.only(places) for name, places in places_of_each(self.frame[column])}
 
 
 def read_distributions(

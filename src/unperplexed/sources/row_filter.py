@@ -207,10 +207,9 @@ def group_columns(
 
 def known_of(keys: Sequence[Derived], batches: Iterable[tuple[Batch, Ints | None]]) -> dict[str, Known]:
     """Find the quantiles of whole columns, in eight bytes a row, and the order of dates that begin without a year."""
-    keys = [key for key in keys if key.how]
+    keys = unsettled = [key for key in keys if key.how]
     read: dict[str, list[pl.Series]] = {key.name: [] for key in keys}
-    unsettled = keys
-    for batch, places in batches:
+    for batch, places in batches if unsettled else ():
         numbers = batch.first_row + (np.arange(batch.n_rows) if places is None else places)
         for key in unsettled:
             column = key_column(batch.raw[key.column][slice(None) if places is None else places], key.column)
