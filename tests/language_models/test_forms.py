@@ -750,8 +750,8 @@ def test_right_answers_in_a_csv_file_are_those_of_json(tmp_path, capsys, names):
     ("key", "message"),
     [
         ("q1,A\n", "expected right answers"),
-        ("id;gold\nq1;A\n", "expected the columns custom_id and answer.*it has 'id;gold'"),
-        ("id,gold,more\nq1,A,1\n", "expected the columns custom_id and answer.*it has 'id', 'gold', 'more'"),
+        ("id;gold\nq1;A\n", "expected columns custom_id and answer.*it has 'id;gold'"),
+        ("id,gold,more\nq1,A,1\n", "expected columns custom_id and answer.*it has 'id', 'gold', 'more'"),
         ("id,gold\nq1,A\nq2,\nq3,B\n", "'q2': the right answer '' is not one of"),
         ("id,gold\nq1,A,B\n", "cannot be read as a table of right answers"),
         ("", "cannot be read as a table of right answers"),

@@ -151,7 +151,7 @@ def _rows_of_key(path: Path, remarks: Remarks) -> Iterator[tuple[int, Record]]:
     named = {"custom_id", "answer"} <= {*table.columns}
     if not named and table.width != 2:
         raise InputError(
-            f"{path}: expected the columns custom_id and answer, and options where questions have others; it has"
+            f"{path}: expected columns custom_id and answer, between commas, and options where they differ; it has"
             f" {listed(table.columns)}. Rename them, or keep the names of questions and the right answers alone."
         )
     if not named:
