@@ -55,6 +55,8 @@ def test_diagrams_of_any_size_are_apart_and_can_be_read(groups, size):
     assert all(min(ax.bbox.size) > 0.8 * figure.dpi for ax in shown)  # inches
     boxes = [ax.get_tightbbox() for ax in shown] + [ax.texts[0].get_window_extent() for ax in shown]
     own = np.eye(len(boxes), dtype=bool) | np.eye(len(boxes), k=5, dtype=bool) | np.eye(len(boxes), k=-5, dtype=bool)
+    caption = next(text for text in figure.texts if text.get_text().startswith("Observed")).get_window_extent()
+    assert caption.y1 < max(ax.bbox.y1 for ax in shown) + 0.5 * figure.dpi  # beside the diagrams, not beside a title
     meet = np.array([[a.overlaps(b.padded(-2)) for b in boxes] for a in boxes])
     assert not np.any(meet & ~own)
 
