@@ -109,10 +109,23 @@ def test_labels_that_compare_asks_for_are_those_it_takes(dated, capsys):
         assert main([*words, *each.split()]) == 0
 
 
-def test_groups_of_ordered_classes_are_assessed_one_by_one(folder, capsys):
-    words = ["assess", str(folder / "all.csv"), "--truth", "y", "--prob", "p", "--ordered", "--by", "site"]
-    assert main(words) == 2
-    assert "such as --where 'site = 1'" in capsys.readouterr().err
+def test_groups_of_ordered_classes_are_those_of_the_same_rows_alone(tmp_path, capsys):
+    p = np.random.default_rng(3).dirichlet([1, 1, 1], 121).round(6)
+    classes = ["low", "mid", "high"]
+    frame = pl.DataFrame(p, schema=classes).with_columns(
+        lead=pl.Series((LEADS * 41)[:121]), y=pl.Series([None, *(classes * 40)])
+    )
+    frame.write_csv(tmp_path / "levels.csv")  # its first row is left out
+    words = ["assess", str(tmp_path / "levels.csv"), "--truth", "y", "--prob", *classes, "--ordered", "--invalid"]
+    words += ["drop", "rescale", "--json", "-"]
+    assert main([*words, "--by", "lead"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["key"] for each in found["groups"]] == [["24 h"], ["48 h"], ["120 h"]]
+    for each in found["groups"]:
+        assert main([*words, "--where", f"lead = '{each['key'][0]}'"]) == 0
+        alone = json.loads(capsys.readouterr().out)
+        assert each["scores"] == alone["scores"]
+        assert each["n_rows"] == alone["n_rows"] == 40
 
 
 @pytest.mark.parametrize(

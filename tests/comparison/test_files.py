@@ -665,6 +665,40 @@ def test_units_that_differ_are_refused_or_told(units, capsys):
     assert "percentages" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [("compare", "--on", "row"), ("assess",)])
+def test_units_that_differ_in_a_long_table_are_refused_with_the_remedy(units, tmp_path, capsys, words):
+    wide = pl.read_csv(units).with_row_index("row")
+    parts = [wide.select("row", "y", p=pl.col(name).cast(str), who=pl.lit(name)) for name in ("PoP (%)", "ours")]
+    path = tmp_path / "long.csv"
+    pl.concat(parts).write_csv(path)
+    read = ("--truth", "y", "--prob", "p", "--forecaster", "who")
+    assert run(words[0], path, *read, *words[1:], "--scale", "percent") == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert "no percentage of 'ours' is above 1, others are" in message
+    assert "divide the numbers of 'PoP (%)' by 100 in the file, and leave out --scale percent" in message
+    one = ("--where", "who = 'PoP (%)'", "--resamples", "0")
+    if words[0] == "assess":
+        assert run("assess", path, *read, "--scale", "percent", *one) == 0
+
+
+def test_rows_that_a_condition_leaves_out_may_be_blank(tmp_path, rng, capsys):
+    p = rng.uniform(size=(2, 90)).round(3)
+    rows = pl.DataFrame({"id": range(90), "y": (rng.uniform(size=90) < p[0]) * 1, "p": p[0], "q": p[1]})
+    blank = pl.col("id") % 9 == 0
+    rows = rows.with_columns(valid=~blank, season=pl.when(blank).then(None).otherwise(pl.col("id") % 2))
+    path, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    rows.write_csv(path)
+    rows.select("id", "y", p="q").write_csv(other)
+    beside = ("--truth", "y", "--forecaster", "a=p", "b=q", "--clusters", "season")
+    calls = [("skill", path, "--truth", "y", "--prob", "p", "--by", "season"), ("compare", path, *beside)]
+    calls.append(("compare", path, other, "--truth", "y", "--prob", "p", "--on", "id", "--clusters", "season"))
+    for words in calls:
+        assert run(*words, "--where", "valid = 'true'") == 0
+        assert "80 forecasts" in capsys.readouterr().out
+        assert run(*words) == 2
+        assert "column 'season' is empty in 10 rows (0, 9, 18, " in capsys.readouterr().err
+
+
 def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
     drop = ("--invalid", "drop", "--resamples", "0")
     assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", *drop) == 2

@@ -720,6 +720,7 @@ def test_an_answer_that_names_no_option_or_several_is_left_out_and_counted(tmp_p
         ({"q1": {"answer": "A", "options": "A,B"}}, "'q1': expected two or more different options.* got 'A,B'"),
         ({"q1": {"answer": "A", "options": ["A", "A", "B"]}}, "'q1': expected two or more different options"),
         ([], "expected right answers"),
+        ({"q1": "A", "q2": "B", "q3": None}, "'q3': the right answer '' is not one of"),
     ],
 )
 def test_right_answers_that_are_none_are_refused(tmp_path, gold, message):
@@ -727,6 +728,40 @@ def test_right_answers_that_are_none_are_refused(tmp_path, gold, message):
     (tmp_path / "batch.jsonl").write_text(reply("q1", [{"A": 0.9, "B": 0.1}]))
     with pytest.raises(InputError, match=message):
         [*read_items(tmp_path / "batch.jsonl", truth=tmp_path / "gold.json")]
+
+
+@pytest.mark.parametrize("names", [("custom_id", "answer"), ("item", "gold")])
+def test_right_answers_in_a_csv_file_are_those_of_json(tmp_path, capsys, names):
+    tops = {"A": 0.5, "B": 0.3, "C": 0.2}
+    (tmp_path / "batch.jsonl").write_text("\n".join(reply(f"{at:03}", [tops]) for at in range(30)))
+    key = {f"{at:03}": "ABC"[at % 3] for at in range(30)}
+    (tmp_path / "key.json").write_text(json.dumps(key))
+    (tmp_path / "key.csv").write_text("\n".join(map(",".join, [names, *key.items()])))
+    found = []
+    for name in ("key.csv", "key.json"):
+        assert main(["lm", str(tmp_path / "batch.jsonl"), "--truth", str(tmp_path / name), "--json", "-"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    said, _ = (" ".join(each.pop("remarks")) for each in found)
+    assert found[0] == found[1]
+    assert ("the column 'item' names the questions, 'gold' holds" in said) == (names[0] == "item")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("q1,A\n", "expected right answers"),
+        ("id;gold\nq1;A\n", "expected columns custom_id and answer.*it has 'id;gold'"),
+        ("id,gold,more\nq1,A,1\n", "expected columns custom_id and answer.*it has 'id', 'gold', 'more'"),
+        ("id,gold\nq1,A\nq2,\nq3,B\n", "'q2': the right answer '' is not one of"),
+        ("id,gold\nq1,A,B\n", "cannot be read as a table of right answers"),
+        ("", "cannot be read as a table of right answers"),
+    ],
+)
+def test_csv_files_without_right_answers_are_refused(tmp_path, key, message):
+    (tmp_path / "key.csv").write_text(key)
+    (tmp_path / "batch.jsonl").write_text(reply("q1", [{"A": 0.9, "B": 0.1}]))
+    with pytest.raises(InputError, match=message):
+        [*read_items(tmp_path / "batch.jsonl", truth=tmp_path / "key.csv")]
 
 
 def test_right_answers_are_for_answers_in_openai_form(tmp_path, capsys):

@@ -30,7 +30,7 @@ def test_each_group_has_its_own_marks(groups):
         np.testing.assert_array_equal(curve.get_xydata(), np.stack([chart.lines[0].x, chart.lines[0].y], axis=1))
         [dots] = [line for line in ax.lines if line.get_marker() == "o"]
         np.testing.assert_array_equal(dots.get_ydata(), chart.points[0].y)
-        below = ax.texts[0].get_text()
+        below = ax.texts[0].get_text().replace("\n", " ")
         assert below.startswith("180 rows: ")
         assert group.assessment.diagnosis.headline in below
     assert figure.get_supylabel() == "Observed frequency of 'True'"
@@ -45,6 +45,26 @@ def test_bands_and_limits_are_drawn_where_there_are_some(rng):
     plt.close(figure)
     weighted = assess_by(y, p, by=by, sample_weight=rng.uniform(1, 2, 160), resamples=0).plot(Figure())
     assert [len(ax.collections) for ax in weighted.axes] == [1, 1]  # the band, which takes no samples
+
+
+@pytest.mark.parametrize("size", [(8, 5), (4, 8), (12, 2.4)])
+def test_diagrams_of_any_size_are_apart_and_can_be_read(groups, size):
+    figure = groups.plot(Figure(figsize=size, layout="constrained"))
+    figure.draw_without_rendering()
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert all(min(ax.bbox.size) > 0.8 * figure.dpi for ax in shown)  # inches
+    boxes = [ax.get_tightbbox() for ax in shown] + [ax.texts[0].get_window_extent() for ax in shown]
+    own = np.eye(len(boxes), dtype=bool) | np.eye(len(boxes), k=5, dtype=bool) | np.eye(len(boxes), k=-5, dtype=bool)
+    caption = next(text for text in figure.texts if text.get_text().startswith("Observed")).get_window_extent()
+    assert caption.y1 < max(ax.bbox.y1 for ax in shown) + 0.5 * figure.dpi  # beside the diagrams, not beside a title
+    meet = np.array([[a.overlaps(b.padded(-2)) for b in boxes] for a in boxes])
+    assert not np.any(meet & ~own)
+
+
+def test_a_size_that_is_too_small_is_refused_with_one_that_suffices(groups):
+    with pytest.raises(InputError, match="size=3x3: 5 diagrams cannot be .* such as 5.6x3.8"):
+        groups.plot(Figure(figsize=(3, 3)))
+    groups.plot(Figure(figsize=(5.6, 3.8)))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from unperplexed import InputError, assess, tally_files, tally_files_by
+from unperplexed.cli.parser import main
 from unperplexed.sources.derived_columns import derived
 
 COLUMNS = {"truth": "won", "prob": "p"}
@@ -123,6 +124,42 @@ def test_months_and_quantiles_make_groups(tmp_path, table):
         assert key.startswith(f"{at + 1} of 4: ")
     with pytest.raises(InputError, match="age:month: column 'age' is no date"):
         tally_files_by(path, by="age:month", **COLUMNS)
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%-m/%-d/%Y %H:%M", "%d.%m.%Y"])
+def test_dates_with_the_year_last_are_read_where_a_day_above_12_tells(tmp_path, table, form):
+    days = pl.date_range(pl.date(2025, 1, 1), pl.date(2026, 2, 4), "1d", eager=True)
+    iso = written(tmp_path / "iso.csv", table.with_columns(day=days))
+    last = table.with_columns(day=days.cast(pl.Datetime).dt.strftime(form))
+    first, second = written(tmp_path / "a.csv", last[:5]), written(tmp_path / "b.csv", last[5:])  # the first tells not
+    for part in ("month", "date", "iso-week"):
+        expected = tally_files_by(iso, by=f"day:{part}", **COLUMNS)
+        found = tally_files_by([first, second], by=f"day:{part}", **COLUMNS)
+        assert {key: each.n_rows for key, each in found.items()} == {k: each.n_rows for k, each in expected.items()}
+    with pytest.raises(InputError, match=f"column 'day': dates such as {last['day'][0][:5]}.* have no day above 12"):
+        tally_files_by(first, by="day:month", **COLUMNS)
+    with pytest.raises(InputError, match="is no date such as 2026-11-23.*Rewrite dates as year-month-day"):
+        tally_files_by([iso, second], by="day:month", **COLUMNS)
+
+
+def test_maps_of_months_are_applied_to_dates_with_the_year_last(tmp_path, table):
+    days = pl.date_range(pl.date(2026, 1, 1), pl.date(2026, 2, 19), "1d", eager=True).sample(120, with_replacement=True)
+    fit, new = str(tmp_path / "fit.json"), []
+    for at, form in enumerate(("%Y-%m-%d", "%d/%m/%Y")):
+        path = str(written(tmp_path / f"{at}.csv", table[:120].with_columns(day=days.dt.strftime(form))))
+        asked = ["recalibrate", path, "--prob", "p", "-o"]
+        if not at:
+            assert main([*asked, fit, "--truth", "won", "--by", "day:month", "--clusters", "none"]) == 0
+        assert main([*asked, str(tmp_path / f"{at}.new.csv"), "--apply", fit]) == 0
+        new.append(pl.read_csv(tmp_path / f"{at}.new.csv")["p"])
+    assert new[0].equals(new[1])
+
+
+def test_dates_in_both_orders_are_refused(tmp_path, table):
+    days = pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("01/23/2026")).otherwise(pl.lit("23/01/2026"))
+    path = written(tmp_path / "f.csv", table.with_columns(day=days))
+    with pytest.raises(InputError, match="column 'day': dates such as 23/01/2026 have both orders of day and month"):
+        tally_files_by(path, by="day:month", **COLUMNS)
 
 
 @pytest.mark.parametrize("where", ["", "age > 50"])

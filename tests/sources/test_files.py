@@ -570,6 +570,20 @@ def test_blank_lines_at_the_end_are_no_rows(tmp_path, either, rows, blank, end):
         assert tally(path).n_rows == rows + 1
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_columns_that_blanks_align_are_read(tmp_path, end):
+    path = tmp_path / "f.csv"
+    lines = ["  what   chance  place", *['  1      0.25    "a  b"  ', " 0       0.5     c"] * 2]
+    path.write_bytes(end.join(lines).encode())
+    found = ForecastFiles([str(path)], Selection(["what"], ["chance"], keys=["place"]), FileReading(separator=" "))
+    [batch] = found
+    assert batch.keys["place"].to_list() == ["a  b", "c"] * 2
+    assert batch.forecasts[0].correct_class_probabilities()[0].tolist() == [0.25, 0.5] * 2
+    path.write_text("what chance place\n1  0.25\n")
+    with pytest.raises(InputError, match="line 2 has 2 fields, the header 3"):
+        read(path, ["what"], ["chance"], separator=" ")
+
+
 def test_numbers_with_a_decimal_comma_are_shown_as_written(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("y;p\n1;0,5\n0;1.000,5\n")

@@ -207,12 +207,8 @@ def _surprises(a: Assessment, _: None) -> Found:
 
 
 def _table(table: Table | None, reason: str) -> list[Block]:
-    return [Prose(f"Not shown: {reason}.") if table is None else _whole(table)]
-
-
-def _whole(table: Table) -> Table:
-    """Show all rows of a table."""
-    return replace(table, brief=table.n_rows)
+    """Show all rows of a table, or say why there is none."""
+    return [Prose(f"Not shown: {reason}.") if table is None else replace(table, brief=table.n_rows)]
 
 
 def _tripod(found: Any, _: None) -> Found:

@@ -7,19 +7,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
-import polars as pl
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError
-from .._lib.typing import Floats, Ints
+from .._lib.typing import Floats
 from ..assessment.counted_rows import CountedRows, recalibrated_beside, rows_of_tally, rows_one_by_one
 from ..assessment.decision_curve import MODEL, DecisionCurve, checked_thresholds, curve_of, refuse_classes
 from ..assessment.decisions import Costs, Deciding, Decision, at_capacity, checked_costs
-from ..forecasts.forecasts import Forecasts
-from ..forecasts.gathered import gathered_chunks
 from ..forecasts.group_keys import row_keys
 from ..sources.derived_columns import Derived
-from ..sources.row_filter import key_column
 from ..statistics.intervals import checked_sampling
 from .advice import decision_commands
 from .input import Input
@@ -62,18 +58,14 @@ def _costs(costs: Mapping[str, float | str], column: Callable[[str], Floats]) ->
 def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[CountedRows, Costs | None]:
     """Read rows, with their costs and their periods, or take those of tallies."""
     if not rows.tallies:
-        parts = [(part, keys, _places(part)) for part, keys in rows.grouped_chunks()()]
-        gathered = gathered_chunks((part for part, *_ in parts), MODEL)
+        gathered, columns = rows.gathered(MODEL)
         refuse_classes(gathered)
 
-        def column(name: str) -> pl.Series:
-            return pl.concat(key_column(keys[name], name)[places] for _, keys, places in parts)
-
         def numbers(name: str) -> Floats:
-            return Derived(name).numbers(column(name), gathered.index).to_numpy()
+            return Derived(name).numbers(columns[name], gathered.index).to_numpy()
 
         whole, prices = _costs(costs, numbers) if costs else (None, None)
-        number = row_keys(column(period), gathered.n_rows).group if period else None
+        number = row_keys(columns[period], gathered.n_rows).group if period else None
         return rows_one_by_one(gathered, MODEL, prices, number), whole
     if others := [name for name in rows.names if name not in rows.tallies]:
         raise InputError(f"{others[0]}: holds rows, beside tallies; count them first (unperplexed tally).")
@@ -81,9 +73,3 @@ def _rows(rows: Input, costs: Mapping[str, float | str], period: str) -> tuple[C
         raise InputError(f"{rows.tallies[0]}: counts rows and has no columns; name the file of the rows.")
     rows.refuse_reading()
     return rows_of_tally(rows.merged()), _costs(costs, np.array)[0] if costs else None
-
-
-def _places(part: Forecasts) -> Ints:
-    """Places of the rows that are left, among all of a part."""
-    index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
-    return np.asarray(np.searchsorted(part.numbers_of(np.arange(part.n_rows)), index))

@@ -51,17 +51,16 @@ def assessment_of_distributions(a: argparse.Namespace) -> DistributionAssessment
     """Assess the predictive distributions that the options name, and each group; or forecasts of ordered classes."""
     from ..assessment.distributions import assess_distributions, assess_distributions_by
 
-    if not predicts_numbers(a) and a.ordered:
-        return _assessment_of_ordered(a)
-    if not predicts_numbers(a) or a.engine != "local":
+    ordered = a.ordered and not predicts_numbers(a)
+    if not ordered and (not predicts_numbers(a) or a.engine != "local"):
         return _of_tallies(a)
-    read = distributions_of(a)
+    read, known = _ordered(a) if ordered else (distributions_of(a), {})
     asked, notes = _asked(a, read), [*read.notes, *several(read.frame)]
     if not a.by:
-        return _noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame)
+        return replace(_noted(assess_distributions(read.y, read.forecast, asked), notes, read.frame), **known)
     sort: Any = a.sort if "sort" in a.given else "group"
     found = assess_distributions_by(read.y, read.forecast, read.frame.select(a.by), sort, asked)
-    return replace(found, whole=_noted(found.whole, notes, read.frame))
+    return replace(found, whole=replace(_noted(found.whole, notes, read.frame), **known))
 
 
 def comparison_of_distributions(a: argparse.Namespace) -> DistributionComparison:
@@ -142,8 +141,9 @@ def reading_of(a: argparse.Namespace, read: ReadDistributions) -> dict[str, Any]
     """Give what stands beside the forecasts, under the names of Python's options."""
     reading: dict[str, Any] = {"sample_weight": read.weight, "censored": read.censored or None}
     reading |= {"issued": read.issued, "target_date": read.target}
-    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if a.searched else None
-    if read.issued is None and a.searched and read.clusters is None:
+    searched = a.searched and predicts_numbers(a)  # ordered classes are searched as they are read
+    reading["clusters"] = read.clusters if read.clusters is not None else AUTO if searched else None
+    if read.issued is None and searched and read.clusters is None:
         reading["columns"] = _of_file(a, read)
     return reading
 
@@ -249,36 +249,30 @@ def _reference(a: argparse.Namespace) -> tuple[str, list[str]]:
 
 
 _UNORDERED = (
-    *("among", "sort", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
+    *("among", "show", "reference", "apply", "floor", "measured", "view", "resamples", "seed"),
     *("engine", "jobs", "style"),
 )
 """Options of assess that ordered classes have no use for."""
 
 
-def _assessment_of_ordered(a: argparse.Namespace) -> DistributionAssessment:
-    """Assess forecasts of ordered classes, read as those of classes are."""
-    from ..assessment.distributions import assess_distributions
+def _ordered(a: argparse.Namespace) -> tuple[ReadDistributions, dict[str, Any]]:
+    """Read forecasts of ordered classes as those of classes are, and say which of them were found to be dependent."""
     from ..describe.tally import notes_lines
     from ..forecasts.distributions.ordered import Ordered
-    from ..forecasts.gathered import gathered_chunks
     from ..forecasts.labels import Coded
-    from ..sources.derived_columns import derived
 
-    one = " AND ".join(f"{each.column} = {'...' if each.how else 1}" for each in map(derived, a.by))
-    said = " does not go with --ordered, which assesses classes that have an order;"
-    refuse_given(a, ["by"], f"{said} assess one group at a time, such as --where '{one}'.")
-    refuse_given(a, _UNORDERED, f"{said} leave it out.")
+    refuse_given(a, _UNORDERED, " does not go with --ordered, which assesses classes that have an order; leave it out.")
     rows = Input.of(a).settled()
     if rows.tallies:
         remedy = "give the file that the tally came from."
         raise InputError(f"{rows.tallies[0]}: thresholds are counted from rows; {remedy}")
     with rows:
-        found = gathered_chunks(rows.chunks()(), "forecasts")
+        found, columns = rows.gathered("forecasts")
         [p], [notes] = found.values.values(), found.notes.values()
-        reading = {"sample_weight": found.weights if found.weighted else None, "clusters": found.clusters}
         y, forecast = Coded([*found.labels], found.truth), Ordered(p, found.labels)
-        assessed = assess_distributions(y, forecast, DistributionSettings(reading, None, a.metric, a.confidence))
-    return replace(_noted(assessed, [*notes_lines(notes)]), dependence=rows.dependence)
+    weights = found.weights if found.weighted else None
+    read = ReadDistributions(y, forecast, columns, weights, clusters=found.clusters, notes=[*notes_lines(notes)])
+    return read, {"dependence": rows.dependence}
 
 
 def _of_tallies(a: argparse.Namespace) -> DistributionAssessment:

@@ -11,10 +11,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import polars as pl
+
 from .._lib.dataclasses import Frozen, field, replace
 from .._lib.errors import InputError
 from ..calibration.dependence_search import DECLARED, DECLINED, OF_A_TALLY, OF_ENGINE, OF_ROW, DependenceSearch
 from ..forecasts.forecasts import Forecasts, Notes
+from ..forecasts.gathered import GatheredRows, gathered_chunks
 from ..sources.columns import ROW, Selection
 from ..sources.engines import Engine
 from ..sources.file_reading import FileReading
@@ -22,7 +26,7 @@ from ..sources.files import ForecastFiles
 from ..sources.map_reduce import Accumulator, Result, as_tallies, as_tally, counted_files
 from ..sources.readers import Column
 from ..sources.readers.formats import File, found_files, matching, open_source, with_folders
-from ..sources.row_filter import RowFilter
+from ..sources.row_filter import RowFilter, key_column
 from ..tally.class_sums import DIAGNOSED_UNASKED
 from ..tally.counter import jobs_of
 from ..tally.periods import joined
@@ -150,8 +154,7 @@ class Input(Frozen):
     @property
     def columns(self) -> Sequence[str]:
         """Names of the columns of the first file."""
-        source = open_source(found_files(self.names)[0], self.reading.format, self.reading.written(()), self.say)
-        return source.names
+        return open_source(found_files(self.names)[0], self.reading.format, self.reading.written(()), self.say).names
 
     @property
     def others(self) -> Sequence[str]:
@@ -292,8 +295,8 @@ class Input(Frozen):
         """Give what reads the forecasts of the files, each time from the first row."""
 
         def read() -> Iterator[Forecasts]:
-            for batch in self._batches():
-                yield from batch.forecasts if change is None else map(change, batch.forecasts)
+            for forecasts, _ in self.grouped_chunks()():
+                yield forecasts if change is None else change(forecasts)
 
         return read
 
@@ -309,6 +312,16 @@ class Input(Frozen):
     def _batches(self) -> ForecastFiles:
         """Open the files of a command that reads their rows itself."""
         return ForecastFiles(self.found or self.names, self.selection, self.reading, say=self.say)
+
+    def gathered(self, name: str) -> tuple[GatheredRows, pl.DataFrame]:
+        """Gather the rows of a forecaster called ``name``, and beside them the columns that --by names."""
+        parts = [*self.grouped_chunks()()]
+        frames = []
+        for part, keys in parts:
+            index = np.concatenate([np.empty(0, np.int64), *(block.weighing.index for block in part.blocks())])
+            kept = np.searchsorted(part.index, index)
+            frames.append(pl.DataFrame({each: key_column(column, each)[kept] for each, column in keys.items()}))
+        return gathered_chunks((part for part, _ in parts), name), pl.concat(frames, how="vertical_relaxed")
 
 
 _NUMBERS = ("a tally of predictive distributions", "assess")

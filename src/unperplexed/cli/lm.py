@@ -13,7 +13,7 @@ from .._lib.dataclasses import replace
 from .._lib.errors import InputError
 from .._lib.serialize import result_json
 from ..language_models.items import Answer, Item, Question, Remarks, Text
-from ..language_models.reading import SUFFIXES, read_items
+from ..language_models.reading import KEYS, SUFFIXES, read_items
 from .outputs import Outputs, sayer
 
 
@@ -22,7 +22,7 @@ def lm(arguments: argparse.Namespace) -> None:
     a, files = arguments, arguments.files
     a.files = [*files, *a.compare]
     outputs = Outputs(a)
-    if a.truth and not (len(a.truth) == 1 and a.truth[0].endswith(SUFFIXES)):  # columns, and no file of right answers
+    if a.truth and not (len(a.truth) == 1 and a.truth[0].endswith((*SUFFIXES, *KEYS))):  # columns, no file of answers
         found = _graded(a, files, Remarks())
     elif a.answer and not a.compare:
         _refuse_table(a)

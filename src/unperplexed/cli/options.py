@@ -106,7 +106,7 @@ def add_input(command: argparse.ArgumentParser, pairs: bool = True, engine: bool
     add("--labels", nargs="+", metavar="LABEL", text=f"{text}{CLASSES}")
     text = f"leave out rows with this outcome, and report them{CLASSES}"
     add("--ignore-label", nargs="+", metavar="LABEL", text=text)
-    text = "field separator of a text file (default: comma; tab for .tsv; semicolon with --decimal-comma)"
+    text = "field separator of a text file: ' ' is any number (default: comma; tab for .tsv; ; with --decimal-comma)"
     add("--separator", metavar="CHAR", text=text)
     add.switch("--decimal-comma", "read numbers with a decimal comma, such as 0,5")
     text = "texts that mark a missing value; without any: NA, N/A, n/a, #N/A, #NV, -, ?, . and others"

@@ -110,7 +110,7 @@ def add_lm(command: argparse.ArgumentParser) -> None:
     add.one_of("--invalid", ("refuse", "zero", "drop", "keep"), text)
     text = "assess each-option (default) of a question, or the top-option, the most probable one"
     add.one_of("--events", ("each-option", "top-option"), text)
-    text = "columns of grades (Correct, Wrong, 0 to 1) in a table; or JSON of an API's right options by custom_id"
+    text = "columns of grades (Correct, Wrong, 0 to 1) in a table; JSON or CSV of an API's right options by custom_id"
     add.many("--truth", "COLUMN", text)
     text = "columns that name the question; answers to the same question are a cluster"
     add.many("--question", "COLUMN", text)

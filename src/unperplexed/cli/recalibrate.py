@@ -25,9 +25,9 @@ from ..recalibration.recalibrator import GroupRecalibrator, Recalibrator
 from ..recalibration.saved import FOUND, GROUPS
 from ..sources.columns import PAIR
 from ..sources.derived_columns import derived
-from ..sources.readers import Batch
+from ..sources.readers import Batch, Wanted
 from ..sources.rewriting import ForecastFile, forecast_file
-from ..sources.row_filter import RowFilter, group_columns
+from ..sources.row_filter import RowFilter, group_columns, known_of
 from ..sources.writers import TABLES
 from .advice import apply_command, column_names
 from .classes import NewRows, written_text
@@ -164,8 +164,10 @@ def _apply(a: argparse.Namespace) -> None:
     for sentence in file.messages:
         rows.say(sentence)
 
+    known = known_of(keys, ((each, where.places(each.raw)) for each in file.source.batches(Wanted(raw=also))))
+
     def recalibrated(log_p: Floats, batch: Batch, places: Ints) -> Floats:
-        columns = {by: group_columns(batch, keys, {}, places)} if by else {}
+        columns = {by: group_columns(batch, keys, known, places)} if by else {}
         return np.asarray(recalibrator.transform(log_p, scale="log-probs", **columns))
 
     change = RecalibratedRows(file, recalibrator.labels_, recalibrated, where, rows.say)

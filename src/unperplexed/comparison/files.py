@@ -26,7 +26,7 @@ from ..sources.columns import PAIR, Selection
 from ..sources.columns import ROW as ROW_OF_FILE
 from ..sources.derived_columns import derived
 from ..sources.file_reading import FileReading, named
-from ..sources.files import ForecastBatch, ForecastFiles
+from ..sources.files import ForecastBatch, ForecastFiles, places_of_each
 from ..sources.predictive import ReadDistributions
 from ..sources.readers.formats import with_folders
 from ..sources.row_filter import RowFilter, condition_column, key_column, refuse_empty
@@ -256,12 +256,14 @@ class _FileRows:
         refuse_mixed(values)
 
     def _key_frame(self, batch: ForecastBatch, wanted: Mapping[str, str], frame: pl.DataFrame) -> pl.DataFrame:
+        places = self._options.filter.places(batch.keys) if f"{_WHERE} 0" in wanted else None
+        rows = slice(None) if places is None else places
         for name, column in wanted.items():
             read = condition_column if name.startswith(_WHERE) else key_column
             key = read(batch.keys[column], column)
             if not name.startswith(_WHERE):
                 with named(batch.source):
-                    refuse_empty(key, column, batch.forecasts[0].index)
+                    refuse_empty(key[rows], column, batch.forecasts[0].index[rows])
             frame = frame.with_columns(key.alias(name))
         return frame
 
@@ -275,11 +277,8 @@ class _FileRows:
         elif options.forecaster is None:
             yield Chunk(name, batch.forecasts[0], first), keys
         else:
-            column = keys[_FORECASTER].cast(pl.String)
-            for forecaster in column.unique(maintain_order=True):
-                rows = column == forecaster
-                of_one = batch.forecasts[0][np.flatnonzero(rows.to_numpy())]
-                yield Chunk(forecaster, of_one, first), keys.filter(rows)
+            for forecaster, places in places_of_each(keys[_FORECASTER]):
+                yield Chunk(forecaster, batch.forecasts[0][places], first), keys[places]
 
     def pairing(self, found: Mapping[str, ScoredRows]) -> Pairing:
         """Find the rows that belong together, in the order of the first forecaster's."""

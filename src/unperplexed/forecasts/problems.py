@@ -259,7 +259,11 @@ def refuse_mixed(values: Mapping[str, Values]) -> None:
     """Refuse percentages of several forecasters of which some look like fractions."""
     small = [name for name, each in values.items() if each.fractions]
     if small and len(small) < len(values):
-        raise InputError(f"{_PERCENT.flag}: no percentage of {listed(small)} is above 1, others are. Use one scale.")
+        others = listed([name for name in values if name not in small])
+        raise InputError(
+            f"{_PERCENT.flag}: no percentage of {listed(small)} is above 1, others are. Use one scale. If those are"
+            f" fractions, divide the numbers of {others} by 100 in the file, and leave out {_PERCENT.flag}."
+        )
 
 
 class Hint(NamedTuple):

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from .._lib.errors import InputError
+from .._lib.errors import InputError, listed
 from ..report.numbers import share as percent
 from ..sources.readers.formats import files_in, matching
 from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
@@ -59,8 +60,8 @@ def read_items(
         for the agreement among epochs.
     truth : str or Path, optional
         Right answers to multiple-choice questions that an API answered, as JSON, such as ``{"question-1": "B"}`` by
-        ``custom_id``, or records with ``custom_id``, ``answer`` and, unless all have the same, ``options``. The logs
-        are in OpenAI's form, with ``top_logprobs``; each answer is then a question.
+        ``custom_id``, or records, or rows of a CSV file, with ``custom_id``, ``answer`` and, unless all have the same,
+        ``options``. The logs are in OpenAI's form, with ``top_logprobs``; each answer is then a question.
     remarks : Remarks, optional
         Takes up what is found in the logs: what was left out, and traps.
     say : callable, optional
@@ -119,13 +120,13 @@ def read_items(
 def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
     """Read the right answers of questions by name, and their options: by default the right answers of all."""
     entries: list[tuple[str, Any]] = []
-    for _, record in records(path):
+    for _, record in _rows_of_key(path, remarks) if path.suffix in KEYS else records(path):
         entries += [(str(record["custom_id"]), record)] if "custom_id" in record else record.items()
     named = {name: each if isinstance(each, dict) else {"answer": each} for name, each in entries}
     if not named or len(named) < len(entries):
         raise InputError(f"{path}: expected right answers, each name once.")
-    right = {name: str(each.get("answer", "")).strip() for name, each in named.items()}
-    shared = tuple(sorted(set(right.values())))
+    right = {name: "" if each.get("answer") is None else str(each["answer"]).strip() for name, each in named.items()}
+    shared = tuple(sorted({*right.values()} - {""}))
     options = {name: _options(each.get("options") or shared) for name, each in named.items()}
     for name, own in options.items():
         if len(set(own)) < max(len(own), 2):
@@ -139,6 +140,25 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
     if shared in options.values():
         remarks.add(f"the options are {', '.join(shared)}, the right answers of {path.name}, whose records name none")
     return RightAnswers(options, right)
+
+
+def _rows_of_key(path: Path, remarks: Remarks) -> Iterator[tuple[int, Record]]:
+    """Yield the rows of a table of right answers, with their names as in JSON; of two columns by their order."""
+    try:
+        table = pl.read_csv(path, separator=KEYS[path.suffix], infer_schema=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path}: cannot be read as a table of right answers: {str(error).splitlines()[0]}.") from None
+    named = {"custom_id", "answer"} <= {*table.columns}
+    if not named and table.width != 2:
+        raise InputError(
+            f"{path}: expected columns custom_id and answer, between commas, and options where they differ; it has"
+            f" {listed(table.columns)}. Rename them, or keep the names of questions and the right answers alone."
+        )
+    if not named:
+        name, answer = table.columns
+        remarks.add(f"{path.name}: the column {name!r} names the questions, {answer!r} holds the right answers")
+        table.columns = ["custom_id", "answer"]
+    yield from enumerate(table.iter_rows(named=True), 1)
 
 
 def _options(given: Any) -> tuple[str, ...]:
@@ -179,6 +199,9 @@ _TEXT = (".jsonl", ".json", ".ndjson")
 _PACKED = tuple(each.suffix for each in COMPRESSIONS)
 SUFFIXES = (*_TEXT, *(text + packed for text in _TEXT for packed in _PACKED), ".parquet", ".eval")
 """What is taken from a folder."""
+
+KEYS = {".csv": ",", ".tsv": "\t"}
+"""Separators of tables of right answers, by suffix."""
 
 HELM = "per_instance_stats.json"
 """The file of a run of HELM that is read; those beside it are not."""

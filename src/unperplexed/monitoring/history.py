@@ -404,7 +404,7 @@ def in_time(keys: list[Key]) -> list[Key]:
 def _check_order(earlier: Sequence[str], name: str) -> None:
     """Refuse a date that is out of order, and one of which the order is not known."""
     if re.fullmatch(_DAY_FIRST, name):
-        raise InputError(f"{name}: the order of day and month is ambiguous. Write dates as year-month-day.")
+        raise InputError(f"{name}: the order of day and month is ambiguous. Write year-month-day, or name COLUMN:day.")
     last, before = next(((each, span) for each in reversed(earlier) if (span := span_of(each))), ("", None))
     now = span_of(name)
     if before and now and now[0] <= before[1]:

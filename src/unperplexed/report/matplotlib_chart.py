@@ -4,15 +4,17 @@ matplotlib is changed."""
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-from .._lib.formatting import short_name
+from .._lib.errors import InputError
 from .._lib.typing import Floats
 from . import matplotlib_draw as drawing
 from .axes import axes_or_new, drawable, figure_or_new, side, type_size
@@ -155,13 +157,56 @@ def _make_grey(strip: Axes, first: str) -> None:
 
 _ACROSS = 4
 _INCHES = 2.3
-"""Diagrams in a row, and side of each in inches."""
+"""Diagrams in a row, and side of each in inches, where no size is asked for."""
+
+_SMALLEST = 0.9
+"""Side, in inches, of the smallest diagram that can be read: its two ticks and its points are apart."""
+
+_BESIDE, _ABOVE, _AROUND, _LINE = 0.3, 0.62, 0.75, 0.18
+"""Inches that text takes beside a diagram, above it (name and two lines), around all, and a line of the label below."""
+
+_LETTERS = 18.0
+"""Letters in an inch of the lines above a diagram; of the label beside all of them 0.8 times as many, less a margin."""
 
 
 def multiples_size(n: int) -> tuple[float, float]:
     """Width and height, in inches, that suit so many charts beside one another."""
     across = min(n, _ACROSS)
     return max(_INCHES * across, 1.5 * _INCHES) + 0.4, (_INCHES + 0.25) * math.ceil(n / across) + 0.4
+
+
+def _arranged(n: int, size: tuple[float, float]) -> tuple[int, float]:
+    """Choose how many charts stand in a row of a figure, as large as they can be; the share of its height they leave.
+
+    Parameters
+    ----------
+    n : int
+        Number of charts.
+    size : (float, float)
+        Width and height of the figure in inches.
+
+    Returns
+    -------
+    (int, float)
+
+    Raises
+    ------
+    InputError
+        For a figure in which charts would be too small to be read, with a size that suffices.
+    """
+    beside, above, around = (type_size(each) for each in (_BESIDE, _ABOVE, _AROUND))
+    width, height = (inches - around for inches in size)
+    sides = {k: min(width / k - beside, height / math.ceil(n / k) - above) for k in range(n, 0, -1)}
+    across = max(sides, key=sides.__getitem__)
+    if sides[across] >= _SMALLEST:
+        return across, (height - math.ceil(n / across) * (sides[across] + above)) / size[1]
+    row = min(n, _ACROSS)
+    least = row * (_SMALLEST + beside) + around, math.ceil(n / row) * (_SMALLEST + above) + around
+    enough = "x".join(f"{math.ceil(10 * inches) / 10:g}" for inches in least)
+    raise InputError(
+        f"size={size[0]:g}x{size[1]:g}: {n} diagrams cannot be read in it; take a larger one, such as {enough}, smaller"
+        " type (font-size) or fewer groups."
+    )
 
 
 def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", figure: Figure | None = None) -> Figure:
@@ -183,24 +228,34 @@ def draw_multiples(charts: Sequence[tuple[str, str, Chart]], more: str = "", fig
     Raises
     ------
     InputError
-        For a `figure` that is none of matplotlib's.
+        For a `figure` that is none of matplotlib's, or in which the charts cannot be read.
     """
-    across = min(len(charts), _ACROSS)
-    down = math.ceil(len(charts) / across)
     figure = figure_or_new(figure, multiples_size(len(charts)))
+    width, height = figure.get_size_inches().tolist()
+    across, left = _arranged(len(charts), (width, height))
+    down = math.ceil(len(charts) / across)
+    letters = int((width / type_size(1) - _AROUND) / across * _LETTERS)
+    about = [textwrap.wrap(below, letters, max_lines=2, placeholder=" ...") for _, below, _ in charts]
+    pad = type_size(9 * max(map(len, about)) - 3)
     axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
-    for ax, (title, below, chart) in zip(axes, charts, strict=False):
+    for ax, (title, _, chart), below in zip(axes, charts, about, strict=False):
         _draw_small(ax, chart)
-        ax.set_title(f"{drawable(title)}\n", loc="left", fontsize=type_size(9), fontweight="bold")
-        about = drawing.escaped(short_name(below, 44))
-        ax.text(0, 1.03, about, transform=ax.transAxes, fontsize=type_size(7.5), color=drawing.GREY)
+        ax.set_title(f"{drawable(title, letters)}\n", loc="left", fontsize=type_size(9), fontweight="bold", pad=pad)
+        text = drawing.escaped("\n".join(below))
+        ax.text(0, 1.03, text, transform=ax.transAxes, fontsize=type_size(7), color=drawing.GREY, in_layout=False)
     for ax in axes[len(charts) :]:
         ax.set_visible(False)
     for ax in axes[max(0, len(charts) - across) : len(charts)]:
         ax.tick_params(labelbottom=True)
     first = charts[0][2]
-    figure.supxlabel(drawing.escaped(first.x.label) + (f"\n{more}" if more else ""), fontsize=type_size(9))
-    figure.supylabel(drawing.escaped(first.y.label), fontsize=type_size(9))
+    label = drawing.escaped(first.x.label) + (f"\n{more}" if more else "")
+    figure.supxlabel(label, y=left + 0.01, fontsize=type_size(9))
+    bottom, top = left + type_size(_LINE) * (2 if more else 1) / height, 1 - type_size(_ABOVE) / height
+    upright = textwrap.fill(first.y.label, int((top - bottom) * height / type_size(1) * _LETTERS * 0.7))
+    figure.supylabel(drawing.escaped(upright), y=(bottom + top) / 2, fontsize=type_size(9))
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):  # which keeps what the charts leave below them
+        engine.set(rect=(0, bottom, 1, 1 - bottom))
     return figure
 
 

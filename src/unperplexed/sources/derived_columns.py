@@ -32,6 +32,41 @@ class Quantiles(NamedTuple):
         return pl.Series(self.texts, dtype=pl.String).gather(at)
 
 
+Known = Quantiles | str
+"""Of a whole column: its quantiles, or how the parts of its dates are put in order, year, month, day."""
+
+YEAR_FIRST = ""
+"""The order of dates such as 2026-11-23."""
+
+_YEAR_LAST = r"^(\d{1,2})[/.](\d{1,2})[/.](\d{4})"
+
+
+def _year_last(text: pl.Series) -> pl.Series:
+    """Give the dates that do not begin with the year, such as 23/11/2026, each once."""
+    return text.filter(text.str.contains(_YEAR_LAST)).unique(maintain_order=True)
+
+
+def _order(dates: pl.Series, name: str) -> str:
+    """Find the order of day and month in dates that do not begin with the year: a number above 12 is a day."""
+    if dates.is_empty():
+        return YEAR_FIRST
+    numbers = dates.str.extract_groups(_YEAR_LAST).struct.unnest().cast(pl.Int64)
+    day_first, month_first = ((numbers[:, at] > 12).any() for at in (0, 1))
+    if day_first == month_first:
+        reason = "both orders of day and month" if day_first else "no day above 12, which would tell it from the month"
+        raise InputError(f"column {name!r}: dates such as {dates[0]} have {reason}. Rewrite them as year-month-day.")
+    return "${3}-${2}-${1}" if day_first else "${3}-${1}-${2}"
+
+
+def year_first(text: pl.Series, order: str | None = None) -> pl.Series:
+    """Write dates as year-month-day, from an order or else from that which this whole column shows."""
+    order = _order(_year_last(text), text.name) if order is None else order
+    if order == YEAR_FIRST:
+        return text
+    long = text.str.replace(r"^(\d)[/.]", "0${1}/").str.replace(r"^(\d\d)[/.](\d)[/.]", "${1}/0${2}/")
+    return long.str.replace(_YEAR_LAST, order)
+
+
 class Derived(NamedTuple):
     """A column, and what is made of its values; nothing for ""."""
 
@@ -48,14 +83,24 @@ class Derived(NamedTuple):
         """Whether the groups are known only once the whole column is."""
         return self.how in _QUANTILES
 
-    def groups(self, values: pl.Series, rows: Ints, quantiles: Quantiles | None = None) -> pl.Series:
-        """Give the group of each row; rows are their numbers, for messages. The quantiles are those of these values."""
+    def groups(self, values: pl.Series, rows: Ints, known: Known | None = None) -> pl.Series:
+        """Give the group of each row; rows are their numbers, for messages. If nothing is known, the values are all."""
         if not self.how:
             return values
-        if not self.needs_all:
-            return _date_part(values, rows, self)
-        numbers = self.numbers(values, rows)
-        return (quantiles or self.quantiles(numbers.to_numpy())).groups(numbers)
+        known = self.known(self.seen(values, rows)) if known is None else known
+        if isinstance(known, Quantiles):
+            return known.groups(self.numbers(values, rows))
+        return _date_part(values, rows, self, known)
+
+    def seen(self, values: pl.Series, rows: Ints) -> pl.Series:
+        """Give what of these values is needed to know of all: the numbers, or dates that do not begin with the year."""
+        if self.needs_all:
+            return self.numbers(values, rows)
+        return _year_last(values.cast(pl.String))
+
+    def known(self, seen: pl.Series) -> Known:
+        """Give what is known of a whole column by what was seen of its parts."""
+        return self.quantiles(seen.to_numpy()) if self.needs_all else _order(seen, self.column)
 
     def numbers(self, values: pl.Series, rows: Ints) -> pl.Series:
         """Read the values as finite numbers."""
@@ -85,8 +130,8 @@ def derived(text: str) -> Derived:
     return Derived(column, how) if sign and column and how in HOW else Derived(text)
 
 
-def _date_part(values: pl.Series, rows: Ints, asked: Derived) -> pl.Series:
-    text = values.cast(pl.String)
+def _date_part(values: pl.Series, rows: Ints, asked: Derived, order: str) -> pl.Series:
+    text = year_first(values.cast(pl.String), order)
     found = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
     found = _periods(found, asked.how) if asked.how in _PERIODS else _part(found, text, asked.how)
     if found.null_count():

@@ -23,16 +23,16 @@ from .._lib.typing import Floats, Ints
 from ..forecasts.forecasts import Block, Forecasts
 from ..forecasts.labels import Label, plain
 from ..forecasts.outcomes import ClassSet, LabelSettings, class_set
-from ..forecasts.problems import Values, with_text
+from ..forecasts.problems import Values, refuse_mixed, with_text
 from ..forecasts.unobserved import unobserved
 from .columns import BLOCK, OUTCOME, PAIR, PROB, ROW, Plan, Plans, Selection, check_column, plans
-from .derived_columns import Derived, Quantiles, derived
+from .derived_columns import Derived, Known, derived
 from .file_reading import FileReading, Partition, named
 from .outcomes import Kind, Seen, Settled, Spelling, kind_of, outcomes
 from .readers import Batch, Batches, Column, Options, Source, Wanted
 from .readers.formats import File, found_files, open_source
 from .readers.numbers import refuse_text
-from .row_filter import group_columns, key_column, quantiles_of, refuse_empty, standing_in
+from .row_filter import group_columns, key_column, known_of, refuse_empty, standing_in
 
 
 class ForecastBatch(Frozen):
@@ -125,7 +125,7 @@ class ForecastFiles:
         ]
         size = sum(source.size for source in self._sources)
         progress = self._progress or (lambda *_: None)
-        rows = replace(self.rows, quantiles=self.rows.quantiles_of(parts))
+        rows = replace(self.rows, known_keys=self.rows.known_of(parts))
         found = read = 0
 
         def report(n: int, behind: float) -> None:
@@ -133,12 +133,16 @@ class ForecastFiles:
             read = n
             progress(n, int(behind), size)
 
-        values: dict[str, Values] = {}
+        values, of_each = dict[str, Values](), dict[str, Values]()
+        column = rows.plans.named
         for batch in rows.batches(parts, None, report, self._jobs, self.say):
             found += batch.forecasts[0].n_rows
             for forecasts in batch.forecasts:
                 forecasts.show(values)
+            for name, places in places_of_each(key_column(batch.keys[column], column)) if column else ():
+                batch.forecasts[0][places].show(of_each, name)
             yield batch
+        refuse_mixed(of_each)
         for each in values.values():
             each.check(self.say)
         if not found and rows.plans.where.columns:
@@ -168,6 +172,12 @@ class ForecastFiles:
     def openers(self) -> list[Opener]:
         """What opens each file in another process."""
         return openers(self.files, self.rows.reading.format, self._options)
+
+
+def places_of_each(named: pl.Series) -> Iterator[tuple[str, Ints]]:
+    """Give each forecaster that a column names, in the order of their first rows, with the places of its rows."""
+    for (name,), rows in named.to_frame("").with_row_index("row").group_by("", maintain_order=True):
+        yield str(name), rows["row"].to_numpy().astype(np.int64)
 
 
 Paths = Sequence[str] | Sequence[File] | ForecastFiles
@@ -208,8 +218,8 @@ class ForecastRows(Frozen):
     spelling: Spelling
     numbers: frozenset[str]
     """Columns of which it is known beforehand that they hold numbers or true and false."""
-    quantiles: Mapping[str, Quantiles] = field(default_factory=dict)
-    """Of clusters and keys that are groups between quantiles: those of all the rows."""
+    known_keys: Mapping[str, Known] = field(default_factory=dict)
+    """Of clusters and keys that are made of columns: what is known of these columns in all the rows."""
     known: dict[str, Settled] = field(default_factory=dict)
     """What the outcomes of all the data have settled, once they were gone through."""
     share: float = 1.0
@@ -283,7 +293,7 @@ class ForecastRows(Frozen):
         refuse_text(view.unreadable, view.first_row, places)
         if plans.paired and PROB in plans.where.columns:
             refuse_text(view.probabilities[0].unreadable, view.first_row)
-        clusters, keys = (group_columns(view, each, self.quantiles, places) for each in (plans.clusters, plans.keys))
+        clusters, keys = (group_columns(view, each, self.known_keys, places) for each in (plans.clusters, plans.keys))
         if plans.named is not None:
             numbers = view.first_row + (np.arange(view.n_rows) if places is None else places)
             refuse_empty(key_column(keys[plans.named], plans.named), plans.named, numbers)
@@ -350,12 +360,12 @@ class ForecastRows(Frozen):
                     before = rows - batch.n_rows - batch.first_row
                     yield ForecastBatch(given, part.name, batch.first_row, before, keys, stretch)
 
-    def quantiles_of(self, parts: Sequence[Partition]) -> dict[str, Quantiles]:
-        """Go through the columns whose groups are between quantiles alone."""
-        keys = [key for key in self.plans.made if key.needs_all]
-        wanted = self._telling(key.column for key in keys)
-        batches = (view for _, batch in _read([(part, wanted) for part in parts], 1) for view, _ in self._views(batch))
-        return quantiles_of(keys, ((batch, self.plans.where.places(batch.raw)) for batch in batches)) if keys else {}
+    def known_of(self, parts: Sequence[Partition]) -> dict[str, Known]:
+        """Go through the columns alone whose groups depend on all of them: of dates with the year first not far."""
+        wanted = self._telling(key.column for key in self.plans.made)
+        with closing(_read([(part, wanted) for part in parts], 1)) as batches:
+            views = (view for _, batch in batches for view, _ in self._views(batch))
+            return known_of(self.plans.made, ((view, self.plans.where.places(view.raw)) for view in views))
 
     def _share(self, source: Source) -> float:
         """How much of the work on a part is left when its outcomes are settled: text is read from end to end."""

@@ -20,10 +20,10 @@ from ..forecasts.distributions.predictive import Predictive
 from ..forecasts.group_keys import cluster_numbers
 from ..tally.distributions import DistributionTally
 from ..tally.tally import Tally
-from .derived_columns import Derived, derived
+from .derived_columns import Derived, derived, year_first
 from .engines import Engine
 from .file_reading import FileReading, Partition, named
-from .files import openers
+from .files import openers, places_of_each
 from .hub import hub_files, hub_lines, with_outcomes
 from .map_reduce import Found, Work, counts_added, total
 from .predictive_columns import MODEL, Long, PredictiveSelection, Wide, form_of
@@ -63,8 +63,7 @@ class ReadDistributions(Frozen, eq=False):
 
     def by(self, column: str) -> dict[str, ReadDistributions]:
         """Return the forecasts of each forecaster that a column names."""
-        names = self.frame[column].cast(pl.String)
-        return {name: self.only((names == name).arg_true().to_numpy()) for name in names.unique(maintain_order=True)}
+        return {name: self.only(places) for name, places in places_of_each(self.frame[column])}
 
 
 def read_distributions(
@@ -306,7 +305,7 @@ _MOMENTS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
 def _moments(column: pl.Series) -> NDArray[Any]:
     """Read dates, times or numbers of steps."""
     if column.dtype == pl.String:
-        text = column.str.replace("T", " ", literal=True).str.slice(0, 19)
+        text = year_first(column).str.replace("T", " ", literal=True).str.slice(0, 19)
         tried = [text.str.to_datetime(form, strict=False) for form in _MOMENTS] + [text.cast(pl.Float64, strict=False)]
         column = min(tried, key=lambda each: each.null_count())
         if (wrong := text.filter(column.is_null()).drop_nulls()).len():

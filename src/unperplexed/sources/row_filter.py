@@ -14,7 +14,7 @@ from polars.exceptions import PolarsError
 
 from .._lib.errors import InputError, rows_text
 from .._lib.typing import Bools, Ints
-from .derived_columns import Derived, Quantiles, derived
+from .derived_columns import YEAR_FIRST, Derived, Known, derived
 from .readers import Batch, Column
 
 
@@ -191,7 +191,7 @@ def standing_in(batch: Batch, places: Ints | None, made: Mapping[str, Column]) -
 
 
 def group_columns(
-    batch: Batch, keys: Sequence[Derived], quantiles: Mapping[str, Quantiles], places: Ints | None
+    batch: Batch, keys: Sequence[Derived], known: Mapping[str, Known], places: Ints | None
 ) -> dict[str, Column]:
     """Give the columns that make the groups of the wanted rows."""
     rows = slice(None) if places is None else places
@@ -200,17 +200,21 @@ def group_columns(
         column = batch.raw[key.column][rows]
         if key.how:
             numbers = batch.first_row + (np.arange(batch.n_rows) if places is None else places)
-            column = key.groups(key_column(column, key.column), numbers, quantiles.get(key.name))
+            column = key.groups(key_column(column, key.column), numbers, known.get(key.name, YEAR_FIRST))
         found[key.name] = column
     return found
 
 
-def quantiles_of(keys: Sequence[Derived], batches: Iterable[tuple[Batch, Ints | None]]) -> dict[str, Quantiles]:
-    """Find the quantiles of whole columns, in eight bytes a row."""
-    read: dict[str, list[Any]] = {key.name: [] for key in keys}
-    for batch, places in batches:
+def known_of(keys: Sequence[Derived], batches: Iterable[tuple[Batch, Ints | None]]) -> dict[str, Known]:
+    """Find the quantiles of whole columns, in eight bytes a row, and the order of dates that begin without a year."""
+    keys = unsettled = [key for key in keys if key.how]
+    read: dict[str, list[pl.Series]] = {key.name: [] for key in keys}
+    for batch, places in batches if unsettled else ():
         numbers = batch.first_row + (np.arange(batch.n_rows) if places is None else places)
-        for key in keys:
+        for key in unsettled:
             column = key_column(batch.raw[key.column][slice(None) if places is None else places], key.column)
-            read[key.name].append(key.numbers(column, numbers))
-    return {key.name: key.quantiles(pl.concat(read[key.name]).to_numpy()) for key in keys}
+            read[key.name].append(key.seen(column, numbers))
+        unsettled = [key for key in unsettled if key.needs_all or not numbers.size or read[key.name][-1].len()]
+        if not unsettled:
+            break
+    return {key.name: key.known(pl.concat(read[key.name])) for key in keys if read[key.name]}

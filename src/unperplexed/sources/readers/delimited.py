@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,7 +69,7 @@ def open_delimited(path: Path, options: Options) -> Source:
         first_row = 0
         words: _Words = {}
         for number, chunk in enumerate(chunks(path, _after_last_record, options.encoding)):
-            rows = _without_header(chunk, header_lines)
+            rows = _without_header(replace(chunk, data=_single(chunk.data, options)), header_lines)
             if len(header) > 1:
                 rows = _without_blank_end(rows)
             count = None
@@ -83,7 +84,7 @@ def open_delimited(path: Path, options: Options) -> Source:
     def sampled(wanted: Wanted, share: float) -> Iterator[Batch]:
         parts, n_bytes = [], max(_SHORTEST, path.stat().st_size // _PARTS)
         for chunk in chunks(path, _after_last_record, options.encoding, n_bytes):
-            data = _without_header(chunk, header_lines).data
+            data = _single(_without_header(chunk, header_lines).data, options)
             parts.append(data[: _after_last_record(data[: math.ceil(share * len(data))])])
         batch = _batch(Chunk(b"".join(parts), 1, path.stat().st_size, True), None, header, wanted, options, 0, {})
         ends = np.cumsum([*map(_count_lines, parts)])
@@ -101,7 +102,7 @@ def _rows(path: Path, size: int, encoding: str) -> int:
 
 def _header(path: Path, options: Options) -> tuple[list[str], int]:
     """Names in the header, and the number of lines it takes."""
-    start = head(path, None, options.encoding)
+    start = _single(head(path, None, options.encoding), options)
     if b"\n" not in start and b"\r" in start:
         raise InputError("its lines end in carriage returns alone. Save it with the line ends of Unix or Windows.")
     check_utf8(start[: start.find(b"\n") + 1 or None], 1)
@@ -114,6 +115,15 @@ def _header(path: Path, options: Options) -> tuple[list[str], int]:
     if len(header) > _MOST_COLUMNS:
         raise InputError(f"the header names more than {_MOST_COLUMNS:,} columns.")
     return header, reader.line_num
+
+
+_BLANKS = re.compile(rb'("[^"]*")|^ +| +(?=\r?$)|( ) *', re.MULTILINE)
+"""What is quoted, blanks around a line, and blanks between fields."""
+
+
+def _single(data: bytes, options: Options) -> bytes:
+    """Separate fields by one blank where blanks separate them, however many: they align columns."""
+    return _BLANKS.sub(rb"\1\2", data) if options.separator == " " else data
 
 
 def _without_header(chunk: Chunk, lines: int) -> Chunk:
