@@ -149,7 +149,7 @@ def _artist(mark: Any) -> str:
     if str(found.get("label")).startswith("_child"):  # which matplotlib numbers
         del found["label"]
     kind = type(mark).__name__.replace("FillBetweenPolyCollection", "PolyCollection")
-    return f"{kind} " + " ".join(f"{name}={_look(each)}" for name, each in found.items() if each not in (None, ""))
+    return f"{kind} " + " ".join(f"{name}={_look(each)}" for name, each in found.items() if not isinstance(each, str | None) or each)
 
 
 def _look(value: Any) -> str:
