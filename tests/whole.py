@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from printed import differs
 
 _EACH = 9
@@ -43,7 +44,7 @@ def written(value: object) -> str:
 
 def _lines(name: str, value: Any, indent: str) -> Iterator[str]:
     short = _short(name, value)
-    if short is not None and len(short) <= _LINE or _plain(value):
+    if (short is not None and len(short) <= _LINE) or _plain(value):
         yield f"{indent}{name}{': ' if name else ''}{short}"
     elif is_dataclass(value):
         yield f"{indent}{name}{': ' if name else ''}{type(value).__name__}"
@@ -134,10 +135,33 @@ def _axes(ax: Any) -> str:
     return "\n".join([" axes", written(about), *(f"  {_artist(each)}" for each in (*marks, *texts))])
 
 
-_LOOKS = (
-    "text position color facecolor edgecolor linewidth linestyle marker markersize markerfacecolor alpha zorder fontsize"
-    " fontweight ha rotation sizes offsets data xy width height label gid clip_on"
-).split()
+_LOOKS = [
+    "text",
+    "position",
+    "color",
+    "facecolor",
+    "edgecolor",
+    "linewidth",
+    "linestyle",
+    "marker",
+    "markersize",
+    "markerfacecolor",
+    "alpha",
+    "zorder",
+    "fontsize",
+    "fontweight",
+    "ha",
+    "rotation",
+    "sizes",
+    "offsets",
+    "data",
+    "xy",
+    "width",
+    "height",
+    "label",
+    "gid",
+    "clip_on",
+]
 """What is written of a mark, as far as it has it."""
 
 
@@ -149,7 +173,9 @@ def _artist(mark: Any) -> str:
     if str(found.get("label")).startswith("_child"):  # which matplotlib numbers
         del found["label"]
     kind = type(mark).__name__.replace("FillBetweenPolyCollection", "PolyCollection")
-    return f"{kind} " + " ".join(f"{name}={_look(each)}" for name, each in found.items() if not isinstance(each, str | None) or each)
+    return f"{kind} " + " ".join(
+        f"{name}={_look(each)}" for name, each in found.items() if not isinstance(each, str | None) or each
+    )
 
 
 def _look(value: Any) -> str:
@@ -158,4 +184,8 @@ def _look(value: Any) -> str:
     try:
         return _array(np.ma.filled(np.asarray(value, dtype=np.float64), np.nan))
     except (TypeError, ValueError):
-        return _array(np.concatenate([np.ravel(each) for each in value])) if isinstance(value, tuple) else type(value).__name__
+        return (
+            _array(np.concatenate([np.ravel(each) for each in value]))
+            if isinstance(value, tuple)
+            else type(value).__name__
+        )

@@ -108,7 +108,9 @@ def searched(taken, **more):
         "n_rows": 1000,
     }  # fmt: skip
     names = Dependence.__dataclass_fields__
-    return DependenceSearch(looked_at=("site",), found=Dependence(**{k: v for k, v in (fields | more).items() if k in names}))
+    return DependenceSearch(
+        looked_at=("site",), found=Dependence(**{k: v for k, v in (fields | more).items() if k in names})
+    )
 
 
 CALM = {"log_evidence": np.linspace(0, -2.5, 12)}
@@ -245,7 +247,9 @@ def shift(**more):
 
 
 def drifted(found=None, **more):
-    points = tuple(DriftPoint(each, 100 + at, 0.4 + at / 50, at / 10, 1 + at / 20) for at, each in enumerate("abcdefghijklm"))
+    points = tuple(
+        DriftPoint(each, 100 + at, 0.4 + at / 50, at / 10, 1 + at / 20) for at, each in enumerate("abcdefghijklm")
+    )
     told = {
         "periods": tuple("abcdefghijklm"), "log_evidence": np.linspace(-1.5, 7.3, 13), "alarm": found, "confidence": 0.95,
         "points": points, "groups": {}, "resemblance": (0.2, 0.0001), "enough_periods": 9, "too_few": False,

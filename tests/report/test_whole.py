@@ -118,9 +118,13 @@ ASSESSMENTS = {
     "skill": lambda: few(*two(13), reference="base-rate", floor=0.02, measured="logistic"),
     "top-label": lambda: few(*three(14, sharp=2), view="top-label"),
     "three": lambda: few(*three(15, sharp=2.2)),
-    "three-calm": lambda: few(np.array(["a", "b", "c"])[three(16)[0]], three(16)[1], measured="equal-population:bins=7"),
+    "three-calm": lambda: few(
+        np.array(["a", "b", "c"])[three(16)[0]], three(16)[1], measured="equal-population:bins=7"
+    ),
     "fourteen": _many_classes,
-    "tally": lambda: few(Tally.of(*two(17, slope=0.5), source="rain.csv", clusters=np.arange(400) // 2, parts=["shards"])),
+    "tally": lambda: few(
+        Tally.of(*two(17, slope=0.5), source="rain.csv", clusters=np.arange(400) // 2, parts=["shards"])
+    ),
     "found": lambda: few(*_sites(18), among={"site": np.arange(400) % 4}, resamples=0),
     "columns": lambda: few(*two(19), columns={"day": np.arange(400) // 20}, seed=3),
 }
@@ -189,7 +193,9 @@ def normal(seed, n=200, bias=0.0, width=1.0):
 def members(seed, n=200, spread=0.6):
     rng = np.random.default_rng(seed)
     centre = rng.normal(0, 2, (n, 1))
-    return np.round(centre[:, 0] + rng.normal(0, 1, n), 3), Samples(np.round(centre + spread * rng.normal(0, 1, (n, 9)), 3))
+    return np.round(centre[:, 0] + rng.normal(0, 1, n), 3), Samples(
+        np.round(centre + spread * rng.normal(0, 1, (n, 9)), 3)
+    )
 
 
 def quantiles(seed, n=200, spread=1.5):
@@ -261,9 +267,7 @@ WATCHES = {
         67, {"a": lambda at: {"bias": 1.2 * (at >= 6)}, "b": _calm, "c": lambda at: {"bias": -1.2 * (at >= 8)}}
     ),
     "gone": lambda: watched(68, {"a": lambda at: {"bias": 1.5 * (at >= 3)} if at < 12 else None, "b": _calm}),
-    "require": lambda: watched(
-        69, lambda at: {"bias": 0.4}, periods=5, require=["log_loss < 0.4", "accuracy > 0.5"]
-    ),
+    "require": lambda: watched(69, lambda at: {"bias": 0.4}, periods=5, require=["log_loss < 0.4", "accuracy > 0.5"]),
 }
 
 
@@ -336,7 +340,8 @@ def _answers(seed, n=60):
     rng = np.random.default_rng(seed)
     confidence = np.round(rng.uniform(0.3, 1, n), 2)
     return [
-        Answer(f"q{at}", float(rng.random() < c**2), float(c), grader="judge", model="m") for at, c in enumerate(confidence)
+        Answer(f"q{at}", float(rng.random() < c**2), float(c), grader="judge", model="m")
+        for at, c in enumerate(confidence)
     ]
 
 
@@ -354,7 +359,9 @@ def _board():
 
 REST = {
     "decision": lambda: decide(*two(90), cost_fp=1, cost_fn=4, recalibrated=None),
-    "decision-capacity": lambda: decide(*two(91), cost_fp=1, cost_fn=2, capacity=5, period=np.arange(400) // 40, recalibrated=None),
+    "decision-capacity": lambda: decide(
+        *two(91), cost_fp=1, cost_fn=2, capacity=5, period=np.arange(400) // 40, recalibrated=None
+    ),
     "decision-curve": lambda: decision_curve(*two(92)),
     "decision-curves": lambda: decision_curve(*models(93, a=1.0, b=0.4, c=-1.0), thresholds=[0.1, 0.2, 0.5]),
     "plan": lambda: plan(rate=0.1, bias=0.02),

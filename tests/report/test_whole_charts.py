@@ -53,9 +53,15 @@ FILES = Path(__file__).parent / "whole"
 X = np.array([0.0, 0.25, 0.5, 1.0])
 CURVE = Line(X, X**2, "observed", "Observed", X**2 - 0.05, X**2 + 0.1, "Frequency")
 AFTER = Line(X, np.array([0.1, np.nan, 0.6, 0.9]), "remedy", "", label="After")
-GROUPS = Points(np.array([0.2, np.nan, 0.7]), np.array([0.1, 0.5, 0.6]), np.array([0.05, 0.2, np.nan]), np.array([0.3, 0.6, 0.9]))
-RINGS = Points(np.array([0.4, 0.8]), np.array([0.9, 1.3]), role="second", labels=("R", "G"), texts=("r", "g"), hollow=True)
-MIRROR = Mirror(np.linspace(0, 1, 5), np.array([0.1, 0.0005, 0.2, 0.7]), np.array([0.6, 0.3, 0.1, 0.0]), "7 with $", "9 without")
+GROUPS = Points(
+    np.array([0.2, np.nan, 0.7]), np.array([0.1, 0.5, 0.6]), np.array([0.05, 0.2, np.nan]), np.array([0.3, 0.6, 0.9])
+)
+RINGS = Points(
+    np.array([0.4, 0.8]), np.array([0.9, 1.3]), role="second", labels=("R", "G"), texts=("r", "g"), hollow=True
+)
+MIRROR = Mirror(
+    np.linspace(0, 1, 5), np.array([0.1, 0.0005, 0.2, 0.7]), np.array([0.6, 0.3, 0.1, 0.0]), "7 with $", "9 without"
+)
 
 
 def _reliability(**more):
@@ -90,7 +96,16 @@ def _forest():
         Row("c", 0.1, (np.nan, np.nan), "c 0.1"),
         Row("d", -5.0, (np.nan, np.nan), "d"),
     ]
-    return forest(rows, title="One differs", subtitle="95% CI", label="Forest", axis="difference", at=0.0, within=(0.9,), least=-3.0)
+    return forest(
+        rows,
+        title="One differs",
+        subtitle="95% CI",
+        label="Forest",
+        axis="difference",
+        at=0.0,
+        within=(0.9,),
+        least=-3.0,
+    )
 
 
 def _heat_map():
@@ -98,7 +113,9 @@ def _heat_map():
         np.array([0.0, 1.0, 2.0, 0.0]), np.array([2.0, 2.0, 1.0, 1.0]), np.array([-1.0, 0.5, 0.0, 2.0]),
         ["−9", "4", "0", "$5"], ["w", "x", "y", "z"], ("less", "more"), (-0.5, 1.5, 0.5, 1.5),
     )  # fmt: skip
-    return heat_map(cells, ["first", "second"], ["a", "b", "c"], title="Two", subtitle="of", label="map", axis="columns")
+    return heat_map(
+        cells, ["first", "second"], ["a", "b", "c"], title="Two", subtitle="of", label="map", axis="columns"
+    )
 
 
 CHARTS = {"reliability": _reliability, "histogram": _histogram, "forest": _forest, "heat-map": _heat_map}
@@ -108,7 +125,12 @@ CHARTS = {"reliability": _reliability, "histogram": _histogram, "forest": _fores
 def test_charts(name):
     chart = CHARTS[name]()
     ax = draw(chart, Figure(figsize=chart_size(chart)).subplots())
-    parts = [written(chart), _lined(svg.figure(chart, main=name == "forest")), _lined(svg.small(chart)), drawn(ax.figure)]
+    parts = [
+        written(chart),
+        _lined(svg.figure(chart, main=name == "forest")),
+        _lined(svg.small(chart)),
+        drawn(ax.figure),
+    ]
     stored(FILES / f"chart-{name}.txt", "\n\n".join([*parts, ""]))
 
 
@@ -132,7 +154,9 @@ def test_reliability_diagrams_over_one_another():
 
 @pytest.mark.parametrize("n", [1, 4, 5])
 def test_diagrams_beside_one_another(n):
-    found = draw_multiples([(f"_{at}", "of " * 30, _reliability()) for at in range(n)], "2 more", Figure(figsize=multiples_size(n)))
+    found = draw_multiples(
+        [(f"_{at}", "of " * 30, _reliability()) for at in range(n)], "2 more", Figure(figsize=multiples_size(n))
+    )
     size = f"{multiples_size(n)}"
     below = draw_below([_histogram()] * n, (6, 3 * n), Figure())
     stored(FILES / f"chart-multiples-{n}.txt", "\n\n".join([size, drawn(found), drawn(below), ""]))
@@ -151,7 +175,9 @@ SHORT = Table.of(
 )
 SORTED = Table.of("Sorted", Column("", ["a", "b"]), Column("v w", ["2", "1"], meaning="M"), sortable=True)
 FOLDED = Table.of("Folded", *(Column(f"c{at}", ["1"]) for at in range(7)), sortable=True, folded=True)
-LONG = Table.of("Long", Column("name", [f"{'n' * 90}{at}" for at in range(25)]), Column("v", [f"{at}" for at in range(25)]))
+LONG = Table.of(
+    "Long", Column("name", [f"{'n' * 90}{at}" for at in range(25)]), Column("v", [f"{at}" for at in range(25)])
+)
 
 
 def _document(**more):
@@ -195,7 +221,9 @@ def _document(**more):
 def _body(found):
     """The page without its script and the style sheet that all pages have, one tag a line."""
     html = page(found)
-    rules = html[html.rindex("@media (max-width:599px){#") if "{#" in html else html.index("</style>") : html.index("</style>")]
+    rules = html[
+        html.rindex("@media (max-width:599px){#") if "{#" in html else html.index("</style>") : html.index("</style>")
+    ]
     return _lined(rules + re.sub(r"<script>.*?</script>", "", html[html.index("<body>") :], flags=re.DOTALL))
 
 
@@ -233,7 +261,15 @@ def test_wide_letters_take_two_columns():
 @pytest.mark.parametrize("rows", [100, 101, 1000, 1001])
 def test_long_tables_have_short_names_and_an_end(rows):
     names = [f"{'name' * 20}{at}" for at in range(rows)]
-    html = page(Document("t", "", "h", "", sections=[Section("x", "X", [Table.of("All.", Column("n", names), Column("w", names, words=True))])]))
+    html = page(
+        Document(
+            "t",
+            "",
+            "h",
+            "",
+            sections=[Section("x", "X", [Table.of("All.", Column("n", names), Column("w", names, words=True))])],
+        )
+    )
     assert html.count("<tr>") == min(rows, 1000) + 1
     assert ("The first 1,000 of" in html) == (rows > 1000)
     assert ("name" * 20 in html) == (rows <= 100)
@@ -290,7 +326,9 @@ def test_curves_are_thinned_where_they_are_dense():
     assert thinned(np.zeros(91))[0].size == 2
 
 
-@pytest.mark.parametrize(("strength", "opacity"), [(0.0, 0.0), (1.0, 0.5), (-1.0, 0.5), (2.0, 0.5), (0.5, 0.29), (-1e-9, 0.08)])
+@pytest.mark.parametrize(
+    ("strength", "opacity"), [(0.0, 0.0), (1.0, 0.5), (-1.0, 0.5), (2.0, 0.5), (0.5, 0.29), (-1e-9, 0.08)]
+)
 def test_cells_are_the_darker_the_further_from_0(strength, opacity):
     assert cell_opacity(strength) == pytest.approx(opacity)
 
