@@ -67,7 +67,7 @@ def _kept(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> bool:
-    if isinstance(value, np.ndarray) or isinstance(value, str):
+    if isinstance(value, np.ndarray | str):
         return True
     if isinstance(value, Sequence):
         return all(map(_plain, value))

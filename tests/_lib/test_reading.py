@@ -108,13 +108,18 @@ def test_series_and_lists():
     ("data", "says"),
     [
         (np.zeros((2, 2, 2)), r"p: expected an array of shape \(n,\) or \(n, classes\), got shape \(2, 2, 2\)"),
-        (np.zeros((2, 0)), r"got shape \(2, 0\)"), (None, "p: missing; outcomes come first"), (0.5, "got float"),
-        (np.array(["0.5", "x"]), "p: not a number at row 8 .counted from 0.: 'x'"), ([[0.1], [0.2, 0.3]], "different lengths"),
-        (np.array([["1", "2"], ["3", "1_0"]]), "at row 8 .*: '1_0'"), (np.array(["٣"]), "at row 7"),
-        (np.array([1, "2", None, object], dtype=object), "at row 10"), (np.array([1j]), "p: holds complex128, not numbers"),
+        (np.zeros((2, 0)), r"got shape \(2, 0\)"),
+        (None, "p: missing; outcomes come first"),
+        (0.5, "got float"),
+        (np.array(["0.5", "x"]), "p: not a number at row 8 .counted from 0.: 'x'"),
+        ([[0.1], [0.2, 0.3]], "different lengths"),
+        (np.array([["1", "2"], ["3", "1_0"]]), "at row 8 .*: '1_0'"),
+        (np.array(["٣"]), "at row 7"),
+        (np.array([1, "2", None, object], dtype=object), "at row 10"),
+        (np.array([1j]), "p: holds complex128, not numbers"),
         (np.array(["2020"], dtype="M8[D]"), "holds datetime64"),
     ],
-)  # fmt: skip
+)
 def test_what_holds_no_probabilities_is_refused(data, says):
     with pytest.raises(InputError, match=says):
         as_columns(data, "p", 7)
@@ -181,12 +186,16 @@ def test_files_are_as_large_as_they_may_be(tmp_path, monkeypatch, size):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b'{"a": NaN}', "NaN is no number that a map can have"), (b'{"a": 1, "a": 2}', "a key occurs twice in the map"),
-        (b'{"a": "\\ud800"}', "half of a character"), (b"{", "not a map: no valid JSON"), (b"\xff", "not a map: no text"),
-        (b"[" * 100_000, "not a map: no valid JSON"), (b'{"schema": 2}', "a result in JSON .schema 2., which is not read back"),
+        (b'{"a": NaN}', "NaN is no number that a map can have"),
+        (b'{"a": 1, "a": 2}', "a key occurs twice in the map"),
+        (b'{"a": "\\ud800"}', "half of a character"),
+        (b"{", "not a map: no valid JSON"),
+        (b"\xff", "not a map: no text"),
+        (b"[" * 100_000, "not a map: no valid JSON"),
+        (b'{"schema": 2}', "a result in JSON .schema 2., which is not read back"),
         (b'{"verdict": 1}', "a result in JSON .schema 1."),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_not_ours_are_refused(tmp_path, content, says):
     (tmp_path / "m.json").write_bytes(content)
     with pytest.raises(InputError, match=f"m.json: {says}"):

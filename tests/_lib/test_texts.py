@@ -17,35 +17,61 @@ NAN, INF = math.nan, math.inf
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (formatting.number_of(0, "row"), "0 rows"), (formatting.number_of(1, "row"), "1 row"),
-        (formatting.number_of(2, "row"), "2 rows"), (formatting.number_of(1234, "row"), "1,234 rows"),
-        (formatting.capital("ab cd"), "Ab cd"), (formatting.capital(""), ""),
-        (formatting.percent(0.9999999), "99.99999%"), (formatting.percent(0.29), "29%"),
-        (formatting.three_digits(0.012), "1.20%"), (formatting.three_digits(0.12), "12.0%"),
-        (formatting.three_digits(0.99949), "99.9%"), (formatting.three_digits(0.9995), "99.950%"),
-        (formatting.three_digits(0.99), "99.0%"), (formatting.three_digits(1.0), "100.0%"),
-        (formatting.three_digits(2.5), "250.0%"), (formatting.three_digits(-0.012), "-1.20%"),
-        (formatting.three_digits(1.2e-7), "0.0000120%"), (formatting.three_digits(1.2e-8), "1.20e-06%"),
-        (formatting.three_digits(INF), "inf%"), (formatting.three_digits(NAN), "nan%"),
-        (formatting.confidence_interval(0.95), "95% CI"), (formatting.confidence_interval(0.999), "99.9% CI"),
-        (formatting.confidence_interval(0.9, 2), "simultaneous 90% CI"), (formatting.confidence_interval(0.9, 1), "90% CI"),
-        (formatting.p_values(), "p-value"), (formatting.p_values(1), "p-value"), (formatting.p_values(2), "adjusted p-value"),
-        (formatting.at_floor_text(0.0), "without a floor"), (formatting.at_floor_text(0.00512), "at the floor 0.00512"),
-        (formatting.p_value_text(0.001), "p = 0.001"), (formatting.p_value_text(0.00099), "p < 0.001"),
-        (formatting.p_value_text(0.0456, "≥"), "p ≥ 0.046"), (formatting.p_value_text(NAN), "no p-value"),
-        (formatting.p_value_cell(0.001), "0.001"), (formatting.p_value_cell(0.00099), "< 0.001"),
-        (formatting.p_value_cell(NAN), "–"), (formatting.rule_text("penalized_brier_score"), "penalized Brier score"),
-        (formatting.printable("a b"), "a b"), (formatting.printable("a\n\x1bé\ud800"), "a\\n\\x1bé\\ud800"),
-        (formatting.shell_word("a b"), "'a b'"), (formatting.shell_word("it's"), '"it\'s"'),
-        (formatting.shell_word("it's $5"), "'it'\"'\"'s $5'"), (formatting.shell_word("plain"), "plain"),
-        (formatting.shell_word("a\n'\\"), "$'a\\n\\'\\\\'"), (formatting.shell_word("\x7f"), "$'\\x7f'"),
-        (formatting.shell_word("\x80"), "$'\\U00000080'"), (formatting.shell_word("\u2028"), "$'\\U00002028'"),
+        (formatting.number_of(0, "row"), "0 rows"),
+        (formatting.number_of(1, "row"), "1 row"),
+        (formatting.number_of(2, "row"), "2 rows"),
+        (formatting.number_of(1234, "row"), "1,234 rows"),
+        (formatting.capital("ab cd"), "Ab cd"),
+        (formatting.capital(""), ""),
+        (formatting.percent(0.9999999), "99.99999%"),
+        (formatting.percent(0.29), "29%"),
+        (formatting.three_digits(0.012), "1.20%"),
+        (formatting.three_digits(0.12), "12.0%"),
+        (formatting.three_digits(0.99949), "99.9%"),
+        (formatting.three_digits(0.9995), "99.950%"),
+        (formatting.three_digits(0.99), "99.0%"),
+        (formatting.three_digits(1.0), "100.0%"),
+        (formatting.three_digits(2.5), "250.0%"),
+        (formatting.three_digits(-0.012), "-1.20%"),
+        (formatting.three_digits(1.2e-7), "0.0000120%"),
+        (formatting.three_digits(1.2e-8), "1.20e-06%"),
+        (formatting.three_digits(INF), "inf%"),
+        (formatting.three_digits(NAN), "nan%"),
+        (formatting.confidence_interval(0.95), "95% CI"),
+        (formatting.confidence_interval(0.999), "99.9% CI"),
+        (formatting.confidence_interval(0.9, 2), "simultaneous 90% CI"),
+        (formatting.confidence_interval(0.9, 1), "90% CI"),
+        (formatting.p_values(), "p-value"),
+        (formatting.p_values(1), "p-value"),
+        (formatting.p_values(2), "adjusted p-value"),
+        (formatting.at_floor_text(0.0), "without a floor"),
+        (formatting.at_floor_text(0.00512), "at the floor 0.00512"),
+        (formatting.p_value_text(0.001), "p = 0.001"),
+        (formatting.p_value_text(0.00099), "p < 0.001"),
+        (formatting.p_value_text(0.0456, "≥"), "p ≥ 0.046"),
+        (formatting.p_value_text(NAN), "no p-value"),
+        (formatting.p_value_cell(0.001), "0.001"),
+        (formatting.p_value_cell(0.00099), "< 0.001"),
+        (formatting.p_value_cell(NAN), "–"),
+        (formatting.rule_text("penalized_brier_score"), "penalized Brier score"),
+        (formatting.printable("a b"), "a b"),
+        (formatting.printable("a\n\x1bé\ud800"), "a\\n\\x1bé\\ud800"),
+        (formatting.shell_word("a b"), "'a b'"),
+        (formatting.shell_word("it's"), '"it\'s"'),
+        (formatting.shell_word("it's $5"), "'it'\"'\"'s $5'"),
+        (formatting.shell_word("plain"), "plain"),
+        (formatting.shell_word("a\n'\\"), "$'a\\n\\'\\\\'"),
+        (formatting.shell_word("\x7f"), "$'\\x7f'"),
+        (formatting.shell_word("\x80"), "$'\\U00000080'"),
+        (formatting.shell_word("\u2028"), "$'\\U00002028'"),
         (formatting.command_line(["a", "b c"]), "a 'b c'"),
-        (formatting.short_name("abcdefghij", 10), "abcdefghij"), (formatting.short_name("abcdefghijk", 10), "abc...hijk"),
-        (formatting.short_name("abcdefghijkl", 11), "abc...ijkl"), (formatting.short_name("x" * 100), "x" * 100),
+        (formatting.short_name("abcdefghij", 10), "abcdefghij"),
+        (formatting.short_name("abcdefghijk", 10), "abc...hijk"),
+        (formatting.short_name("abcdefghijkl", 11), "abc...ijkl"),
+        (formatting.short_name("x" * 100), "x" * 100),
         (formatting.short_name("x" * 101), f"{'x' * 48}...{'x' * 49}"),
     ],
-)  # fmt: skip
+)
 def test_words_of_numbers_and_names(shown, text):
     assert shown == text
 
@@ -90,12 +116,17 @@ def test_reworded_errors_keep_what_they_are_about():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (("brier", "", ()), "; did you mean brier_score?"), (("p_value", "Assessment", ()), "; did you mean diagnosis.p_value?"),
+        (("brier", "", ()), "; did you mean brier_score?"),
+        (("p_value", "Assessment", ()), "; did you mean diagnosis.p_value?"),
         (("slpoe", "", ("slope", "bias")), "; did you mean slope?"),
-        (("score_xyzabc", "", ("one_score", "two_score", "score_3", "score_4")), "; did you mean one_score or two_score or score_3?"),
-        (("zzz", "", ("a", "b")), "; it has a, b"), (("zzz", "", ()), ""),
+        (
+            ("score_xyzabc", "", ("one_score", "two_score", "score_3", "score_4")),
+            "; did you mean one_score or two_score or score_3?",
+        ),
+        (("zzz", "", ("a", "b")), "; it has a, b"),
+        (("zzz", "", ()), ""),
     ],
-)  # fmt: skip
+)
 def test_names_that_are_meant(given, says):
     assert errors.called(*given) == says
 
@@ -113,11 +144,20 @@ def test_choices():
 @pytest.mark.parametrize(
     ("value", "number", "whole"),
     [
-        (1, True, True), (0, True, True), (3, True, True), (4, False, False), (-1, False, False), (1.5, True, False),
-        (True, False, False), (NAN, False, False), ("1", False, False), (np.float64(2), True, False), (np.int8(2), True, True),
+        (1, True, True),
+        (0, True, True),
+        (3, True, True),
+        (4, False, False),
+        (-1, False, False),
+        (1.5, True, False),
+        (True, False, False),
+        (NAN, False, False),
+        ("1", False, False),
+        (np.float64(2), True, False),
+        (np.int8(2), True, True),
         (None, False, False),
     ],
-)  # fmt: skip
+)
 def test_numbers_between_limits(value, number, whole):
     assert errors.is_number(value, 0, 3) == number
     assert errors.is_whole(value, 0, 3) == whole
@@ -156,13 +196,18 @@ def test_more_arguments_without_a_name_are_refused():
     ("name", "known", "says"),
     [
         ("groups", ("by", "clusters"), r"did you mean by= \(of groups; clusters= of dependent rows\)\?"),
-        ("groups", ("by",), r"did you mean by=\?"), ("groups", ("clusters",), r"did you mean clusters= \(for groups"),
-        ("max_ece", ("require",), r'did you mean require="ece < ..."\?'), ("min_auc", ("require",), r'require="auc > ..."'),
-        ("eps", ("floor", "seed"), r"did you mean floor=\?"), ("eps", ("seed",), "it takes seed[.]"),
-        ("eps", (), r"did you mean floor=\?"), ("sead", ("seed",), r"did you mean 'seed'\?"),
-        ("rest", ("one", "two"), "it takes one, two[.]"), ("rest", (), "argument 'rest'$"),
+        ("groups", ("by",), r"did you mean by=\?"),
+        ("groups", ("clusters",), r"did you mean clusters= \(for groups"),
+        ("max_ece", ("require",), r'did you mean require="ece < ..."\?'),
+        ("min_auc", ("require",), r'require="auc > ..."'),
+        ("eps", ("floor", "seed"), r"did you mean floor=\?"),
+        ("eps", ("seed",), "it takes seed[.]"),
+        ("eps", (), r"did you mean floor=\?"),
+        ("sead", ("seed",), r"did you mean 'seed'\?"),
+        ("rest", ("one", "two"), "it takes one, two[.]"),
+        ("rest", (), "argument 'rest'$"),
     ],
-)  # fmt: skip
+)
 def test_unknown_options_are_refused(name, known, says):
     errors.refuse_unknown("f", known, known)
     with pytest.raises(

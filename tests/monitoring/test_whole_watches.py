@@ -59,10 +59,22 @@ TAIL = wrong("tail", terms=["tail"])
 
 def alarm(**more):
     told = {
-        "number": 1, "period": "g", "began": "e", "probable": ("e",), "further": "", "until": "l", "log_evidence": 7.3,
-        "groups": (), "event": "", "diagnosis": BIASED, "before": point("a", "d", 400, bias=0.02), "since": point("e", "l", 800),
-        "trend": "", "halves": None, "over": None,
-    }  # fmt: skip
+        "number": 1,
+        "period": "g",
+        "began": "e",
+        "probable": ("e",),
+        "further": "",
+        "until": "l",
+        "log_evidence": 7.3,
+        "groups": (),
+        "event": "",
+        "diagnosis": BIASED,
+        "before": point("a", "d", 400, bias=0.02),
+        "since": point("e", "l", 800),
+        "trend": "",
+        "halves": None,
+        "over": None,
+    }
     return Alarm(**told | more)
 
 
@@ -71,10 +83,21 @@ CONTROL = tuple(point(each, each, 100 + at, bias=0.1 * at) for at, each in enume
 
 def watch(found=None, **more):
     told = {
-        "periods": PERIODS, "log_evidence": np.linspace(-1.5, 7.3, 12), "alarm": found, "others": (), "impossible": None,
-        "clusters": "period", "confidence": 0.95, "_control": lambda: CONTROL, "groups": {}, "named": {},
-        "dispersion": (1.0, 0.5), "rows": (100,) * 12, "n_rows": 1266, "labels": (0, 1),
-    }  # fmt: skip
+        "periods": PERIODS,
+        "log_evidence": np.linspace(-1.5, 7.3, 12),
+        "alarm": found,
+        "others": (),
+        "impossible": None,
+        "clusters": "period",
+        "confidence": 0.95,
+        "_control": lambda: CONTROL,
+        "groups": {},
+        "named": {},
+        "dispersion": (1.0, 0.5),
+        "rows": (100,) * 12,
+        "n_rows": 1266,
+        "labels": (0, 1),
+    }
     return Monitored(**told | more)
 
 
@@ -116,17 +139,27 @@ def searched(taken, **more):
 CALM = {"log_evidence": np.linspace(0, -2.5, 12)}
 WATCHES = {
     "calm": lambda: watch(**CALM),
-    "calm of one period": lambda: watch(periods=("a",), log_evidence=np.array([0.3]), rows=(9,), _control=lambda: (point("a", "a", 9),)),
+    "calm of one period": lambda: watch(
+        periods=("a",), log_evidence=np.array([0.3]), rows=(9,), _control=lambda: (point("a", "a", 9),)
+    ),
     "weak": lambda: watch(log_evidence=np.linspace(0, 2.9, 12), confidence=0.999, clusters="none"),
     "early": lambda: watch(**CALM, earliest=7, labels=(), whole=pit(), _control=lambda: (pit(), pit("c", "d", 99))),
-    "early, exactly half": lambda: watch(**CALM, earliest=6, labels=(), whole=pit(bias=-0.3), _control=lambda: (pit(),)),
+    "early, exactly half": lambda: watch(
+        **CALM, earliest=6, labels=(), whole=pit(bias=-0.3), _control=lambda: (pit(),)
+    ),
     "early, unknown": lambda: watch(**CALM, earliest=9, labels=(), whole=pit(bias=math.nan), _control=lambda: ()),
     "phases": lambda: watch(**CALM, phases=3, earliest=5, labels=(), whole=pit(width=0.9), _control=lambda: (pit(),)),
-    "phases of groups": lambda: watch(**CALM, phases=2, groups={"s": 0.1, "t": 0.2}, labels=(), whole=pit(), _control=lambda: (pit(),)),
+    "phases of groups": lambda: watch(
+        **CALM, phases=2, groups={"s": 0.1, "t": 0.2}, labels=(), whole=pit(), _control=lambda: (pit(),)
+    ),
     "impossible": lambda: watch(**CALM, impossible=Impossible("c", 1)),
-    "impossible in groups": lambda: watch(**CALM, impossible=Impossible("c", 12, ("s", "t")), groups={"s": 0.1, "t": 0.2, "u": 0.0}),
+    "impossible in groups": lambda: watch(
+        **CALM, impossible=Impossible("c", 12, ("s", "t")), groups={"s": 0.1, "t": 0.2, "u": 0.0}
+    ),
     "impossible numbers": lambda: watch(**CALM, impossible=Impossible("c", 2), labels=(), _control=lambda: (pit(),)),
-    "requirements": lambda: watch(**CALM, kept=(Kept("log_loss < 0.5", False, 0.61, 5.0, "f"), Kept("accuracy > 0.5", True, 0.7, -3.0, None))),
+    "requirements": lambda: watch(
+        **CALM, kept=(Kept("log_loss < 0.5", False, 0.61, 5.0, "f"), Kept("accuracy > 0.5", True, 0.7, -3.0, None))
+    ),
     "broke": lambda: watch(alarm()),
     "broke somewhere": lambda: watch(alarm(probable=("d", "e"), further="j", period="f")),
     "broke anywhere": lambda: watch(alarm(probable=("c", "d", "e", "f", "g"), until="j")),
@@ -143,11 +176,15 @@ WATCHES = {
     "less steep": lambda: watch(alarm(diagnosis=STEEP, halves=halves(slope=0.9), trend="slope")),
     "too flat now": lambda: watch(alarm(diagnosis=STEEP, halves=halves(slope=1.3), trend="slope")),
     "both": lambda: watch(alarm(diagnosis=BOTH, since=point("e", "l", 800, slope_interval=UNKNOWN))),
-    "tail": lambda: watch(alarm(diagnosis=TAIL, event="x", since=point("e", "l", 800, log_loss=0.7)), labels=("w", "x", "y")),
+    "tail": lambda: watch(
+        alarm(diagnosis=TAIL, event="x", since=point("e", "l", 800, log_loss=0.7)), labels=("w", "x", "y")
+    ),
     "tail, no loss": lambda: watch(alarm(diagnosis=TAIL, since=point("e", "l", 800, log_loss=math.nan))),
     "unnamed": lambda: watch(alarm(diagnosis=None, event="most probable class"), labels=("w", "x", "y")),
     "numbers": lambda: watch(
-        alarm(diagnosis=None, before=pit("a", "d", 400, bias=-0.001), since=pit("e", "l", 800)), labels=(), _control=lambda: (pit(), pit("c", "d", 9))
+        alarm(diagnosis=None, before=pit("a", "d", 400, bias=-0.001), since=pit("e", "l", 800)),
+        labels=(),
+        _control=lambda: (pit(), pit("c", "d", 9)),
     ),
     "over": lambda: watch(alarm(**ENDED, over=over())),
     "over in one": lambda: watch(alarm(**ENDED | {"until": "e"}, over=over(bias_interval=Interval(0.01, 0.2)))),
@@ -155,15 +192,30 @@ WATCHES = {
     "over at the edge": lambda: watch(alarm(**ENDED, over=over(bias_interval=Interval(0.0, 0.2)))),
     "over at the other edge": lambda: watch(alarm(**ENDED, over=over(bias_interval=Interval(-0.2, 0.0)))),
     "over and unknown": lambda: watch(alarm(**ENDED, over=over(bias_interval=UNKNOWN, bias=math.nan, rows=1))),
-    "over, both": lambda: watch(alarm(diagnosis=BOTH, **ENDED, over=over(bias_interval=Interval(0.1, 0.2), slope_interval=Interval(0.5, 0.9)))),
+    "over, both": lambda: watch(
+        alarm(diagnosis=BOTH, **ENDED, over=over(bias_interval=Interval(0.1, 0.2), slope_interval=Interval(0.5, 0.9)))
+    ),
     "over, slope": lambda: watch(alarm(diagnosis=STEEP, **ENDED, over=over(slope_interval=Interval(0.5, 1.0)))),
     "over, numbers": lambda: watch(
-        alarm(diagnosis=None, until="h", before=pit("a", "d"), since=pit("e", "h"), over=Over("k", -1.0, pit("i", "l", 50, bias=-0.004))),
-        labels=(), _control=lambda: (pit(),),
+        alarm(
+            diagnosis=None,
+            until="h",
+            before=pit("a", "d"),
+            since=pit("e", "h"),
+            over=Over("k", -1.0, pit("i", "l", 50, bias=-0.004)),
+        ),
+        labels=(),
+        _control=lambda: (pit(),),
     ),
-    "over before": lambda: watch(alarm(number=3), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (2, 1))),
-    "over often": lambda: watch(alarm(number=4), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (3, 2, 1))),
-    "over very often": lambda: watch(alarm(number=6), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (5, 4, 3, 2, 1))),
+    "over before": lambda: watch(
+        alarm(number=3), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (2, 1))
+    ),
+    "over often": lambda: watch(
+        alarm(number=4), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (3, 2, 1))
+    ),
+    "over very often": lambda: watch(
+        alarm(number=6), others=tuple(alarm(**ENDED, number=at, over=over()) for at in (5, 4, 3, 2, 1))
+    ),
     "dispersed": lambda: watch(alarm(), clusters="none", dispersion=(1.51, 0.0009)),
     "not dispersed": lambda: watch(alarm(), clusters="none", dispersion=(1.5, 0.0001)),
     "not surely dispersed": lambda: watch(alarm(), clusters="none", dispersion=(9.0, 0.001)),
@@ -173,12 +225,21 @@ WATCHES = {
     "dependent, calm": lambda: watch(**CALM, clusters="none", dependence=searched(True)),
     "few at last": lambda: watch(alarm(), rows=(100, 90, 80, 100, 100, 90, 100, 100, 100, 9, 8, 60)),
     "as few before": lambda: watch(alarm(), rows=(100, 100, 60, 60, 60, 90, 100, 100, 100, 9, 8, 60)),
-    "cells": lambda: watch(**CALM, _control=lambda: (*CONTROL[:-1], point("l", "l", 5, by="cells", log_loss=math.nan, skill=math.nan))),
-    "two a row": lambda: watch(alarm(), _control=lambda: tuple(point(PERIODS[k], PERIODS[k + 1]) for k in range(0, 12, 2))),
+    "cells": lambda: watch(
+        **CALM, _control=lambda: (*CONTROL[:-1], point("l", "l", 5, by="cells", log_loss=math.nan, skill=math.nan))
+    ),
+    "two a row": lambda: watch(
+        alarm(), _control=lambda: tuple(point(PERIODS[k], PERIODS[k + 1]) for k in range(0, 12, 2))
+    ),
     "uneven rows": lambda: watch(alarm(), _control=lambda: (point("a", "c"), point("d", "g"), point("h", "l"))),
     "three classes": lambda: watch(alarm(event="w"), labels=("w", "x", "y")),
-    "no intervals": lambda: watch(alarm(), _control=lambda: tuple(point(each, each, bias_interval=UNKNOWN, slope_interval=UNKNOWN) for each in PERIODS)),
-    "small biases": lambda: watch(**CALM, _control=lambda: (point(bias=0.0049), point("c", "d", bias=0.005), point("e", "f", bias=-0.0051))),
+    "no intervals": lambda: watch(
+        alarm(),
+        _control=lambda: tuple(point(each, each, bias_interval=UNKNOWN, slope_interval=UNKNOWN) for each in PERIODS),
+    ),
+    "small biases": lambda: watch(
+        **CALM, _control=lambda: (point(bias=0.0049), point("c", "d", bias=0.005), point("e", "f", bias=-0.0051))
+    ),
     "group": lambda: grouped("st", of_group("s")),
     "only group": lambda: grouped("s", of_group("s")),
     "group from its first": lambda: grouped("stu", of_group("t", **FIRST, probable=("a", "b"))),
@@ -187,26 +248,47 @@ WATCHES = {
     "one group alike": lambda: watch(alarm(), groups={"s": math.log(20) + 1e-9}),
     "groups": lambda: grouped("stu", of_group("s"), of_group("u", began="f", number=2)),
     "all groups": lambda: grouped("st", of_group("s"), of_group("t", halves=halves(bias=0.9), trend="bias")),
-    "groups that grew": lambda: grouped("stu", of_group("s", halves=halves(bias=0.9), trend="bias"), of_group("t", **FIRST)),
+    "groups that grew": lambda: grouped(
+        "stu", of_group("s", halves=halves(bias=0.9), trend="bias"), of_group("t", **FIRST)
+    ),
     "many groups": lambda: grouped("pqrstuv", *(of_group(each) for each in "pqrstu"), by=("site",)),
     "numbered groups": lambda: grouped(["1", "2", "3.5"], of_group("1"), of_group("3.5"), by=("site",)),
-    "groups over": lambda: grouped("stu", of_group("s", **ENDED, over=over()), of_group("u", **ENDED, over=over(bias_interval=Interval(0.1, 0.2)))),
-    "groups over, both small": lambda: grouped(
-        "st", of_group("s", **ENDED, over=over(bias_interval=Interval(0.1, 0.2))), of_group("t", **ENDED, over=over(bias_interval=Interval(-0.2, -0.1)))
+    "groups over": lambda: grouped(
+        "stu", of_group("s", **ENDED, over=over()), of_group("u", **ENDED, over=over(bias_interval=Interval(0.1, 0.2)))
     ),
-    "group over before": lambda: grouped("stu", of_group("s"), of_group("s", **ENDED, over=over()), of_group("t", **ENDED, over=over())),
+    "groups over, both small": lambda: grouped(
+        "st",
+        of_group("s", **ENDED, over=over(bias_interval=Interval(0.1, 0.2))),
+        of_group("t", **ENDED, over=over(bias_interval=Interval(-0.2, -0.1))),
+    ),
+    "group over before": lambda: grouped(
+        "stu", of_group("s"), of_group("s", **ENDED, over=over()), of_group("t", **ENDED, over=over())
+    ),
     "group gone": lambda: grouped("st", of_group("s"), control=CONTROL[:8]),
     "group not gone": lambda: grouped("st", of_group("s"), control=CONTROL[:9]),
     "group seldom": lambda: grouped("st", of_group("s"), control=(CONTROL[0], CONTROL[4], CONTROL[7])),
     "group once": lambda: grouped("st", of_group("s"), control=CONTROL[:1]),
     "groups gone": lambda: grouped("stu", of_group("s"), of_group("t"), control=CONTROL[:8]),
-}  # fmt: skip
+}
 
 
 CHARTED = (
-    "calm", "calm of one period", "weak", "broke somewhere", "numbers", "over", "over in one", "two a row", "uneven rows",
-    "three classes", "no intervals", "cells", "groups", "group", "early, unknown",
-)  # fmt: skip
+    "calm",
+    "calm of one period",
+    "weak",
+    "broke somewhere",
+    "numbers",
+    "over",
+    "over in one",
+    "two a row",
+    "uneven rows",
+    "three classes",
+    "no intervals",
+    "cells",
+    "groups",
+    "group",
+    "early, unknown",
+)
 """Watches of which the page is stored too."""
 
 
@@ -251,10 +333,18 @@ def drifted(found=None, **more):
         DriftPoint(each, 100 + at, 0.4 + at / 50, at / 10, 1 + at / 20) for at, each in enumerate("abcdefghijklm")
     )
     told = {
-        "periods": tuple("abcdefghijklm"), "log_evidence": np.linspace(-1.5, 7.3, 13), "alarm": found, "confidence": 0.95,
-        "points": points, "groups": {}, "resemblance": (0.2, 0.0001), "enough_periods": 9, "too_few": False,
-        "n_rows": 1366, "labels": (0, 1),
-    }  # fmt: skip
+        "periods": tuple("abcdefghijklm"),
+        "log_evidence": np.linspace(-1.5, 7.3, 13),
+        "alarm": found,
+        "confidence": 0.95,
+        "points": points,
+        "groups": {},
+        "resemblance": (0.2, 0.0001),
+        "enough_periods": 9,
+        "too_few": False,
+        "n_rows": 1366,
+        "labels": (0, 1),
+    }
     return Drift(**told | more)
 
 
@@ -265,16 +355,23 @@ DRIFTS = {
     "spread": lambda: drifted(shift(measure="spread", groups=("s",), probable=("d", "e")), groups={"s": 7.1, "t": 0.2}),
     "shares": lambda: drifted(shift(measure="shares", groups=("s", "t")), groups={"s": 7.1, "t": 6.2}),
     "exactly 0 or 1": lambda: drifted(
-        shift(measure="shares", event="w", moved=BinShare(0.0, 0.0, 0.3, 0.4), before=summary(9, math.nan, math.nan, math.nan)),
+        shift(
+            measure="shares",
+            event="w",
+            moved=BinShare(0.0, 0.0, 0.3, 0.4),
+            before=summary(9, math.nan, math.nan, math.nan),
+        ),
         labels=("w", "x", "y"),
         points=tuple(DriftPoint(each, 9, math.nan, math.nan, math.nan) for each in "abcdefghijklm"),
     ),
     "alike": lambda: drifted(resemblance=(0.21, 0.0009)),
     "alike, alarm": lambda: drifted(shift(), resemblance=(0.5, 0.0001)),
     "not surely alike": lambda: drifted(resemblance=(0.5, 0.001)),
-    "twelve": lambda: drifted(points=drifted().points[:12], log_evidence=np.linspace(0, 1, 12), periods=tuple("abcdefghijkl")),
+    "twelve": lambda: drifted(
+        points=drifted().points[:12], log_evidence=np.linspace(0, 1, 12), periods=tuple("abcdefghijkl")
+    ),
     "one": lambda: drifted(points=drifted().points[:1], log_evidence=np.array([0.5]), periods=("a",)),
-}  # fmt: skip
+}
 
 
 def test_drifts():

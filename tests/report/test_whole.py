@@ -1,6 +1,6 @@
 """What documents say as a whole, beside what is stored: text, page, tables and charts of results of every kind.
 
-`whole.stored` tells how the files are written anew. Each file holds the text for a terminal and then all of the document
+`whole.stored` tells how the files are written anew. Each file holds the text for a terminal and all of the document of a
 of a page.
 """
 
@@ -151,9 +151,11 @@ GROUPS = {
     "calm": lambda: assess_by(*two(22), by={"site": np.arange(400) % 2, "half": np.arange(400) // 200}, resamples=0),
     "three": lambda: assess_by(*three(23, sharp=2), by={"site": np.arange(240) % 3}, resamples=0, sort="cost"),
     "many": lambda: assess_by(*two(24), by={"day": np.arange(400) // 10}, resamples=0, reference="base-rate"),
-    "weighted": lambda: assess_by(*two(25, bias=0.9), by=np.arange(400) % 2, sample_weight=np.full(400, 2.0), resamples=0),
+    "weighted": lambda: assess_by(
+        *two(25, bias=0.9), by=np.arange(400) % 2, sample_weight=np.full(400, 2.0), resamples=0
+    ),
     "two-of-one": lambda: assess_by(*two(26, 60), by=np.minimum(np.arange(60), 2), resamples=0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GROUPS)
@@ -308,7 +310,7 @@ MORE_WATCHES = {
     "classes": lambda: monitor(_classes_by_day(3.0)),
     "numbers": lambda: _numbers_by_day(bias=1.0),
     "numbers-narrow": lambda: _numbers_by_day(width=0.4),
-    "numbers-calm": lambda: _numbers_by_day(),
+    "numbers-calm": _numbers_by_day,
     "drift": lambda: drift(_predictions_by_day(1.5)),
     "drift-none": lambda: drift(_predictions_by_day(0.0)),
     "check": lambda: check(

@@ -230,12 +230,21 @@ def _body(found):
 def test_a_document_as_a_page_and_a_card():
     found = _document()
     several = Document(
-        "Two", "", "Equal", "", calm=True, settings="seed 0", warnings=["few"], summary=[Prose("s")],
+        "Two",
+        "",
+        "Equal",
+        "",
+        calm=True,
+        settings="seed 0",
+        warnings=["few"],
+        summary=[Prose("s")],
         metrics=[
-            Metric("log loss", "M", readings=[Reading("one", "0.5", "0.4 to 0.6", "second"), Reading("two", "0.7", "")]),
+            Metric(
+                "log loss", "M", readings=[Reading("one", "0.5", "0.4 to 0.6", "second"), Reading("two", "0.7", "")]
+            ),
             Metric("AUC", "", readings=[Reading("one", "0.8", "")]),
         ],
-    )  # fmt: skip
+    )
     bare = Document("Bare", "", "Bare", "", warnings=["few"])
     pages = [_body(each) for each in (found, several, bare, Document("Empty", "", "Empty", ""))]
     stored(FILES / "page.txt", re.sub("unperplexed \\d[^ ]*\\. One", "unperplexed. One", "\n\n".join([*pages, ""])))
@@ -304,12 +313,20 @@ def test_ticks_of_probabilities_are_even(end, last, ticks):
 @pytest.mark.parametrize(
     ("low", "high", "texts"),
     [
-        (0, 1, "0 0.2 0.4 0.6 0.8 1.0"), (0, 6, "0 1 2 3 4 5 6"), (0, 6.1, "0 2 4 6 8"), (0, 12, "0 2 4 6 8 10 12"),
-        (0, 12.1, "0 5 10 15"), (-3, 3, "−3 −2 −1 0 1 2 3"), (0, 31, "0 10 20 30 40"), (0.13, 0.29, "0.10 0.15 0.20 0.25 0.30"),
-        (2, 2, "1.8 1.9 2.0 2.1 2.2"), (0, 0, "−0.01 0 0.01"), (-5, -5, "−5.6 −5.4 −5.2 −5.0 −4.8 −4.6 −4.4"),
+        (0, 1, "0 0.2 0.4 0.6 0.8 1.0"),
+        (0, 6, "0 1 2 3 4 5 6"),
+        (0, 6.1, "0 2 4 6 8"),
+        (0, 12, "0 2 4 6 8 10 12"),
+        (0, 12.1, "0 5 10 15"),
+        (-3, 3, "−3 −2 −1 0 1 2 3"),
+        (0, 31, "0 10 20 30 40"),
+        (0.13, 0.29, "0.10 0.15 0.20 0.25 0.30"),
+        (2, 2, "1.8 1.9 2.0 2.1 2.2"),
+        (0, 0, "−0.01 0 0.01"),
+        (-5, -5, "−5.6 −5.4 −5.2 −5.0 −4.8 −4.6 −4.4"),
         (0, 0.1, "0 0.02 0.04 0.06 0.08 0.10"),
     ],
-)  # fmt: skip
+)
 def test_ticks_are_round_and_hold_both_ends(low, high, texts):
     assert " ".join(text for _, text in value_axis(low, high, "x").ticks) == texts
 
