@@ -62,7 +62,11 @@ def _kept(value: Any) -> Iterator[tuple[str, Any]]:
         found = getattr(value, field.name)
         default = field.default if field.default_factory is MISSING else field.default_factory()
         empty = isinstance(found, Sequence) and not len(found)
-        if not empty and not (type(found) is type(default) and not isinstance(found, np.ndarray) and found == default):
+        if (
+            field.repr
+            and not empty
+            and not (type(found) is type(default) and not isinstance(found, np.ndarray) and found == default)
+        ):
             yield field.name, found
 
 

@@ -331,7 +331,7 @@ def test_rules_that_are_required_are_counted():
     assert scoring_rules([Requirement.parse("crps < 1")], of_classes=False) == ["crps"]
 
 
-def tally(seed=61, n=60, **tags):
+def tally(seed=61, n=240, **tags):
     y, p = few(seed, n=n)
     found = Tally.of(y, p)
     return found.tagged(**tags) if tags else found

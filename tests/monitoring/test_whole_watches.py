@@ -349,7 +349,7 @@ def drifted(found=None, **more):
 
 
 DRIFTS = {
-    "none": lambda: drifted(),
+    "none": drifted,
     "few": lambda: drifted(too_few=True, confidence=0.99),
     "mean": lambda: drifted(shift()),
     "spread": lambda: drifted(shift(measure="spread", groups=("s",), probable=("d", "e")), groups={"s": 7.1, "t": 0.2}),

@@ -1,6 +1,6 @@
 """What documents say as a whole, beside what is stored: text, page, tables and charts of results of every kind.
 
-`whole.stored` tells how the files are written anew. Each file holds the text for a terminal and all of the document of a
+`whole.stored` tells how the files are written anew. Each file holds the text for a terminal, and all of the document
 of a page.
 """
 
