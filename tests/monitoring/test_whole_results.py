@@ -87,7 +87,7 @@ WATCHES = {
     "group": lambda: monitor(
         np.where(SITE["site"] == 1, rows(9, bias=2.0)[0], rows(9)[0]), rows(9)[1], time=rows(9)[2], by=SITE
     ),
-    "many periods": lambda: by_day(rows(10, periods=85, n=8, bias=1.0, broke=60)),
+    "many periods": lambda: by_day(rows(10, periods=41, n=8, bias=1.0, broke=30)),
     "three classes": lambda: by_day(classes(11), require="accuracy > 0.7"),
     "three classes, by rows": lambda: by_day(classes(12, sharp=0.3), clusters="none"),
     "numbers": lambda: of_numbers(numbers(13, bias=1.0)),
@@ -150,7 +150,7 @@ def test_drifts():
     stored(FILES / "drift-figures.txt", "\n\n".join([*shown, ""]))
 
 
-def few(seed, n=240, **more):
+def few(seed, n=120, **more):
     y, p, _ = rows(seed, periods=1, n=n, broke=0, **more)
     return y, p
 
@@ -164,12 +164,12 @@ METRICS = ("log_loss", "brier_score", "half_brier_score", "auc", "slope", "inter
 ENDS = [f"{name} > 0.5" for name in METRICS] + [f"{name}.upper < 0.5" for name in METRICS]
 GATES = {
     "all": lambda: check(
-        *few(41), require=[*ENDS, "rows >= 240", "bias.lower < 0", "cost < 0.1", "effective_rows > 240"]
+        *few(41), require=[*ENDS, "rows >= 120", "bias.lower < 0", "cost < 0.1", "effective_rows > 120"]
     ),
     "points": lambda: check(*few(42), require=[*ENDS[:8], "verdict in (none, biased)"], confidence=None),
     "level": lambda: check(*few(43, bias=0.8), require=["verdict in (none)", "intercept < 0.2"], confidence=0.99),
-    "small": lambda: check(*few(44, n=900, bias=0.4), require=["verdict not in (biased)", "rows > 1"], min_effect=0.1),
-    "not small": lambda: check(*few(44, n=900, bias=0.4), require="verdict in (none)", min_effect=0.001),
+    "small": lambda: check(*few(44, n=600, bias=0.4), require=["verdict not in (biased)", "rows > 1"], min_effect=0.1),
+    "not small": lambda: check(*few(44, n=600, bias=0.4), require="verdict in (none)", min_effect=0.001),
     "two errors": lambda: check(
         *few(45, slope=0.3, bias=1.0), require=["verdict in (biased)", "verdict in (overconfident, biased)"]
     ),
@@ -182,7 +182,7 @@ GATES = {
     "at any time": lambda: check(
         *few(48),
         earlier=few(48)[1] ** 2,
-        require=["change.log_loss > 0.2", "change.brier_score < 0.1", "rows > 300"],
+        require=["change.log_loss > 0.2", "change.brier_score < 0.1", "rows > 130"],
         anytime=True,
     ),
     "samples": lambda: check(
@@ -209,9 +209,9 @@ GATES = {
     "certain": lambda: check(
         np.array([0, 1] * 30), np.array([1.0, 0.8] * 30), require=["log_loss < 9", "accuracy > 0.1"]
     ),
-    "clusters": lambda: check(*few(55), clusters=np.arange(240) // 8, require=["log_loss < 0.5", "verdict in (none)"]),
+    "clusters": lambda: check(*few(55), clusters=np.arange(120) // 8, require=["log_loss < 0.5", "verdict in (none)"]),
     "weights": lambda: check(
-        *few(56), sample_weight=np.arange(240) % 3 + 1.0, require=["log_loss < 0.5", "effective_rows > 205.7"]
+        *few(56), sample_weight=np.arange(120) % 3 + 1.0, require=["log_loss < 0.5", "effective_rows > 102.85"]
     ),
 }
 

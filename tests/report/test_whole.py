@@ -123,7 +123,6 @@ ASSESSMENTS = {
     "tally": lambda: few(
         Tally.of(*two(17, slope=0.5), source="rain.csv", clusters=np.arange(300) // 2, parts=["shards"])
     ),
-    "found": lambda: few(*_sites(18), among={"site": np.arange(300) % 4}, resamples=0),
 }
 
 
@@ -146,11 +145,7 @@ GROUPS = {
     "sites": lambda: assess_by(*_sites(20), by={"site": np.arange(300) % 4}, resamples=0),
     "shrunken": lambda: assess_by(*_sites(21), by={"site": np.arange(300) % 4}, shrink=True, resamples=40),
     "calm": lambda: assess_by(*two(22), by={"site": np.arange(300) % 2, "half": np.arange(300) // 150}, resamples=0),
-    "three": lambda: assess_by(*three(23, sharp=2), by={"site": np.arange(150) % 3}, resamples=0, sort="cost"),
     "many": lambda: assess_by(*two(24, 198), by={"day": np.arange(198) // 9}, resamples=0, reference="base-rate"),
-    "weighted": lambda: assess_by(
-        *two(25, bias=0.9), by=np.arange(300) % 2, sample_weight=np.full(300, 2.0), resamples=0
-    ),
     "two-of-one": lambda: assess_by(*two(26, 60), by=np.minimum(np.arange(60), 2), resamples=0),
 }
 
@@ -166,12 +161,9 @@ def models(seed, n=300, **slopes):
 
 
 COMPARISONS = {
-    "alike": lambda: compare(*models(31, new=1.0, old=1.05)),
-    "four": lambda: compare(*models(32, a=1.0, b=3.0, c=0.3, d=1.1), reference="b"),
+    "three": lambda: compare(*models(32, a=1.0, b=3.0, c=0.3), reference="b"),
     "groups": lambda: compare(*models(33, a=1.0, b=2.5), by={"site": np.arange(300) % 3}, reference="base-rate"),
-    "three-classes": lambda: compare(three(34)[0], {"a": three(34)[1], "b": three(34, sharp=3)[1]}),
     "clusters": lambda: compare(*models(35, a=1.0, b=2.5), clusters=np.arange(300) // 6, confidence=0.9),
-    "weighted": lambda: compare(*models(36, a=1.0, b=2.5), sample_weight=np.arange(300) % 2 + 1.0),
     "sequential": lambda: compare_sequentially(*models(37, a=1.0, b=3.0)),
     "sequential-early": lambda: compare_sequentially(*models(38, 12, a=1.0, b=1.1), metric="log_loss", floor=0.01),
 }
@@ -210,13 +202,11 @@ def levels(seed, sharp=1.0):
 
 DISTRIBUTIONS = {
     "calm": lambda: assess(*normal(40)),
-    "biased": lambda: assess(*normal(41, bias=0.7), columns={"day": np.arange(200) // 10}),
-    "wide": lambda: assess(*normal(43, width=2.5), among={"site": np.arange(200) % 2}),
     "members": lambda: assess(*members(44)),
     "quantiles": lambda: assess(*quantiles(45)),
     "ordered": lambda: assess(*levels(46, 2.0)),
     "few": lambda: assess(*normal(47, n=12)),
-    "groups": lambda: assess_by(normal(48)[0], normal(48, bias=0.6)[1], by={"site": np.arange(200) % 3}),
+    "groups": lambda: assess_by(normal(48, 90)[0], normal(48, 90, 0.6)[1], by={"site": np.arange(90) % 3}),
     "groups-calm": lambda: assess_by(*normal(49), by={"site": np.arange(200) % 2}),
     "skill": lambda: skill(*normal(50)),
     "compared": lambda: compare(normal(51)[0], {"a": normal(51)[1], "b": normal(51, width=3.0)[1]}),
@@ -251,9 +241,6 @@ def _calm(at):
 
 WATCHES = {
     "broke": lambda: watched(63, lambda at: {"bias": 1.0 * (at >= 10)}),
-    "groups": lambda: watched(
-        67, {"a": lambda at: {"bias": 1.2 * (at >= 6)}, "b": _calm, "c": lambda at: {"bias": -1.2 * (at >= 8)}}
-    ),
     "require": lambda: watched(69, lambda at: {"bias": 0.4}, periods=5, require=["log_loss < 0.4", "accuracy > 0.5"]),
 }
 
@@ -294,8 +281,6 @@ MORE_WATCHES = {
     "certain": _certain_days,
     "classes": lambda: monitor(_classes_by_day(3.0)),
     "numbers": lambda: _numbers_by_day(bias=1.0),
-    "numbers-narrow": lambda: _numbers_by_day(width=0.4),
-    "numbers-calm": _numbers_by_day,
     "drift": lambda: drift(_predictions_by_day(1.5)),
     "drift-none": lambda: drift(_predictions_by_day(0.0)),
     "check": lambda: check(
@@ -410,7 +395,6 @@ PICTURES = {
     "numbers": lambda: assess(*normal(42, width=0.5)).plot(Figure().subplots()),
     "groups": lambda: GROUPS["sites"]().plot(Figure(), most=3),
     "groups-findings": lambda: GROUPS["sites"]().plot(Figure(), kind="findings"),
-    "monitoring": lambda: WATCHES["broke"]().plot(Figure()),
     "where": lambda: REST["where"]().plot(Figure()),
 }
 

@@ -37,36 +37,102 @@ NAN, INF = math.nan, math.inf
 UNKNOWN = Interval(NAN, NAN)
 
 NUMBERS = [
-    (figure, (0.0005,), "0.001"), (figure, (0.000499,), "0.0005"), (figure, (99999.9,), "99999.900"), (figure, (1e5,), "1.00e+05"),
-    (figure, (1e-3, 7), "0.0010000"), (figure, (9e-4, 7), "9.00e-04"), (figure, (9e-4, 6), "0.000900"), (figure, (0.0,), "0.000"),
-    (figure, (0.05, 1), "0.1"), (figure, (0.049, 1), "0.049"), (number, (1.5, 0), "2"), (number, (-0.0004,), "−0.0004"),
-    (estimate, (0.5, (NAN, NAN)), ("0.500", "")), (estimate, (0.5, (0.4, 0.6)), ("0.500", "0.400 to 0.600")),
-    (estimate, (0.5, (0.4999, 0.5001)), ("0.50000", "0.49990 to 0.50010")), (estimate, (0.5, (0.4999, 0.5001), 4), ("0.5000", "0.4999 to 0.5001")),
-    (estimate, (0.5, (0.5, 0.5)), ("0.500", "0.500 to 0.500")), (estimate, (0.5, (-INF, INF)), ("0.500", "−∞ to ∞")),
-    (estimate, (0.5, (0.4987, 0.5013)), ("0.500", "0.499 to 0.501")), (estimate, (0.5, (0.4988, 0.5012)), ("0.5000", "0.4988 to 0.5012")),
-    (amount, (41512.4,), "41,512"), (amount, (1000,), "1,000"), (amount, (999.94,), "999.9"), (amount, (100,), "100.0"),
-    (amount, (99.994,), "99.99"), (amount, (10,), "10.00"), (amount, (9.9994,), "9.999"), (amount, (-119.7,), "−119.7"),
-    (amount, (1e15,), "1.00e+15"), (amount, (0.0,), "0.000"), (level_text, (0.025,), "2.5%"), (level_text, (0.95,), "95%"),
-    (rounded, (1e-9,), "1e−09"), (rounded, (9e-10,), "0.000"), (rounded, (-9e-10,), "0.000"), (small, (9.5e-7,), "0.000001"),
-    (small, (8e-7,), "8e−07"), (small, (-2.5e-5,), "−0.000025"), (small, (1e-4,), "0.0001"), (small, (9.99e-5,), "0.000100"),
-    (share, (0.9995,), "99.95%"), (share, (0.99949,), "99.9%"), (share, (0.99995,), "> 99.99%"), (share, (0.99994,), "99.99%"),
-    (share, (0.09995,), "10.0%"), (share, (0.0999,), "9.99%"), (share, (0.00005,), "0.01%"), (share, (0.000049,), "< 0.01%"),
-    (share, (1.2,), "100%"), (points, (0.001,), "+0.1"), (points, (0.0009,), "+0.09"), (points, (-0.001,), "−0.1"), (points, (0.0,), "0.0"),
-    (same_decimals, ("1", "2.50"), "1 to 2.50"), (same_decimals, ("0.5%", "2.50%"), "0.50% to 2.50%"), (same_decimals, ("< 0.01%", "2.5%"), "< 0.01% to 2.5%"),
-    (same_decimals, ("1e−05", "0.5"), "1e−05 to 0.5"), (between, (0.01, 0.09995, share), "1.0% to 10.0%"), (between, (0.0099, 0.2, share), "0.99% to 20.00%"),
-    (between, (0.2, NAN), ""), (between, (0.2, 0.3, lambda x: f"<{x}>"), "<0.2> to <0.3>"),
-    (share_estimate, (0.5, (NAN, NAN)), ("50.0%", "")), (share_estimate, (0.5, (0.49, 0.51)), ("50.0%", "49.0% to 51.0%")),
-    (share_estimate, (0.5, (0.4987, 0.5013)), ("50.0%", "49.9% to 50.1%")), (share_estimate, (0.5, (0.499, 0.501)), ("50.00%", "49.90% to 50.10%")),
-    (share_estimate, (0.5, (0.499999, 0.500001)), ("50.000%", "50.000% to 50.000%")), (share_estimate, (0.5, (0.495, 0.505)), ("50.0%", "49.5% to 50.5%")),
-    (share_estimate, (0.5, (0.5, 0.5)), ("50.0%", "50.0% to 50.0%")), (count, (999.5,), "999.5"), (count, (1000.4,), "1,000"), (count, (-1000.4,), "-1,000"),
-    (count, (3.0000009,), "3"), (count, (3.000002,), "3"), (count, (3.002,), "3.002"), (evidence_text, (math.log(1e6),), "1,000,000"),
-    (evidence_text, (math.log(1.1e6),), "> 1,000,000"), (evidence_text, (math.log(9.95) + 1e-9,), "10"), (evidence_text, (math.log(9.94),), "9.9"),
-    (evidence_text, (-3.0,), "0.05"), (ci, ("95% CI", (0.1, 0.2)), "95% CI 0.100 to 0.200"), (ci, ("95% CI", (NAN, NAN)), ""),
-    (aside, ("a", "", "b"), " (a, b)"), (aside, ("",), ""), (inside, ("Accuracy",), "accuracy"), (inside, ("AUC",), "AUC"),
-    (inside, ("Brier score",), "Brier score"), (inside, ("ECe",), "ECe"), (inside, ("A",), "a"), (listed, (["a", "b", "c"],), "a, b and c"),
-    (listed, (["a", "b"], "or"), "a or b"), (listed, (["a"],), "a"), (drawable, ("_a$b",), " _a\\$b"), (drawable, ("x" * 61,), f"{'x' * 28}...{'x' * 29}"),
-    (type_size, (9,), 9.0), (lookup, ([],), None),
-]  # fmt: skip
+    (figure, (0.0005,), "0.001"),
+    (figure, (0.000499,), "0.0005"),
+    (figure, (99999.9,), "99999.900"),
+    (figure, (1e5,), "1.00e+05"),
+    (figure, (1e-3, 7), "0.0010000"),
+    (figure, (9e-4, 7), "9.00e-04"),
+    (figure, (9e-4, 6), "0.000900"),
+    (figure, (0.0,), "0.000"),
+    (figure, (0.05, 1), "0.1"),
+    (figure, (0.049, 1), "0.049"),
+    (number, (1.5, 0), "2"),
+    (number, (-0.0004,), "−0.0004"),
+    (estimate, (0.5, (NAN, NAN)), ("0.500", "")),
+    (estimate, (0.5, (0.4, 0.6)), ("0.500", "0.400 to 0.600")),
+    (estimate, (0.5, (0.4999, 0.5001)), ("0.50000", "0.49990 to 0.50010")),
+    (estimate, (0.5, (0.4999, 0.5001), 4), ("0.5000", "0.4999 to 0.5001")),
+    (estimate, (0.5, (0.5, 0.5)), ("0.500", "0.500 to 0.500")),
+    (estimate, (0.5, (-INF, INF)), ("0.500", "−∞ to ∞")),
+    (estimate, (0.5, (0.4987, 0.5013)), ("0.500", "0.499 to 0.501")),
+    (estimate, (0.5, (0.4988, 0.5012)), ("0.5000", "0.4988 to 0.5012")),
+    (amount, (41512.4,), "41,512"),
+    (amount, (1000,), "1,000"),
+    (amount, (999.94,), "999.9"),
+    (amount, (100,), "100.0"),
+    (amount, (99.994,), "99.99"),
+    (amount, (10,), "10.00"),
+    (amount, (9.9994,), "9.999"),
+    (amount, (-119.7,), "−119.7"),
+    (amount, (1e15,), "1.00e+15"),
+    (amount, (0.0,), "0.000"),
+    (level_text, (0.025,), "2.5%"),
+    (level_text, (0.95,), "95%"),
+    (rounded, (1e-9,), "1e−09"),
+    (rounded, (9e-10,), "0.000"),
+    (rounded, (-9e-10,), "0.000"),
+    (small, (9.5e-7,), "0.000001"),
+    (small, (8e-7,), "8e−07"),
+    (small, (-2.5e-5,), "−0.000025"),
+    (small, (1e-4,), "0.0001"),
+    (small, (9.99e-5,), "0.000100"),
+    (share, (0.9995,), "99.95%"),
+    (share, (0.99949,), "99.9%"),
+    (share, (0.99995,), "> 99.99%"),
+    (share, (0.99994,), "99.99%"),
+    (share, (0.09995,), "10.0%"),
+    (share, (0.0999,), "9.99%"),
+    (share, (0.00005,), "0.01%"),
+    (share, (0.000049,), "< 0.01%"),
+    (share, (1.2,), "100%"),
+    (points, (0.001,), "+0.1"),
+    (points, (0.0009,), "+0.09"),
+    (points, (-0.001,), "−0.1"),
+    (points, (0.0,), "0.0"),
+    (same_decimals, ("1", "2.50"), "1 to 2.50"),
+    (same_decimals, ("0.5%", "2.50%"), "0.50% to 2.50%"),
+    (same_decimals, ("< 0.01%", "2.5%"), "< 0.01% to 2.5%"),
+    (same_decimals, ("1e−05", "0.5"), "1e−05 to 0.5"),
+    (between, (0.01, 0.09995, share), "1.0% to 10.0%"),
+    (between, (0.0099, 0.2, share), "0.99% to 20.00%"),
+    (between, (0.2, NAN), ""),
+    (between, (0.2, 0.3, lambda x: f"<{x}>"), "<0.2> to <0.3>"),
+    (share_estimate, (0.5, (NAN, NAN)), ("50.0%", "")),
+    (share_estimate, (0.5, (0.49, 0.51)), ("50.0%", "49.0% to 51.0%")),
+    (share_estimate, (0.5, (0.4987, 0.5013)), ("50.0%", "49.9% to 50.1%")),
+    (share_estimate, (0.5, (0.499, 0.501)), ("50.00%", "49.90% to 50.10%")),
+    (share_estimate, (0.5, (0.499999, 0.500001)), ("50.000%", "50.000% to 50.000%")),
+    (share_estimate, (0.5, (0.495, 0.505)), ("50.0%", "49.5% to 50.5%")),
+    (share_estimate, (0.5, (0.5, 0.5)), ("50.0%", "50.0% to 50.0%")),
+    (count, (999.5,), "999.5"),
+    (count, (1000.4,), "1,000"),
+    (count, (-1000.4,), "-1,000"),
+    (count, (3.0000009,), "3"),
+    (count, (3.000002,), "3"),
+    (count, (3.002,), "3.002"),
+    (evidence_text, (math.log(1e6),), "1,000,000"),
+    (evidence_text, (math.log(1.1e6),), "> 1,000,000"),
+    (evidence_text, (math.log(9.95) + 1e-9,), "10"),
+    (evidence_text, (math.log(9.94),), "9.9"),
+    (evidence_text, (-3.0,), "0.05"),
+    (ci, ("95% CI", (0.1, 0.2)), "95% CI 0.100 to 0.200"),
+    (ci, ("95% CI", (NAN, NAN)), ""),
+    (aside, ("a", "", "b"), " (a, b)"),
+    (aside, ("",), ""),
+    (inside, ("Accuracy",), "accuracy"),
+    (inside, ("AUC",), "AUC"),
+    (inside, ("Brier score",), "Brier score"),
+    (inside, ("ECe",), "ECe"),
+    (inside, ("A",), "a"),
+    (listed, (["a", "b", "c"],), "a, b and c"),
+    (listed, (["a", "b"], "or"), "a or b"),
+    (listed, (["a"],), "a"),
+    (drawable, ("_a$b",), " _a\\$b"),
+    (drawable, ("x" * 61,), f"{'x' * 28}...{'x' * 29}"),
+    (type_size, (9,), 9.0),
+    (lookup, ([],), None),
+]
 
 
 @pytest.mark.parametrize(("of", "given", "shown"), NUMBERS)
@@ -121,19 +187,47 @@ def diagnosed(bias=0.3, slope=0.4, classes=2):
 @pytest.mark.parametrize(
     ("found", "in_points", "names", "sizes"),
     [
-        (diagnosed(), 0.0512, ["Bias", "Overconfidence", "Underconfidence"],
-         ["5.1 points (0.30 in log-odds), either way", "calibration slope below 0.60, with the level right",
-          "calibration slope above 1.40, with the level right"]),
-        (diagnosed(slope=1.0), NAN, ["Bias", "Underconfidence"],
-         ["0.30 in log-odds, either way", "calibration slope above 2.00, with the level right"]),
-        (diagnosed(slope=0.999), NAN, ["Bias", "Overconfidence", "Underconfidence"],
-         ["0.30 in log-odds, either way", "calibration slope below 0.001, with the level right", "calibration slope above 2.00, with the level right"]),
-        (diagnosed(classes=3), NAN, ["Bias", "Overconfidence", "Underconfidence"],
-         ["0.30 in log-odds, either way", "temperature above 1.67", "temperature below 0.71"]),
-        (diagnosed(classes=3, slope=1.0), NAN, ["Bias", "Underconfidence"], ["0.30 in log-odds, either way", "temperature below 0.50"]),
+        (
+            diagnosed(),
+            0.0512,
+            ["Bias", "Overconfidence", "Underconfidence"],
+            [
+                "5.1 points (0.30 in log-odds), either way",
+                "calibration slope below 0.60, with the level right",
+                "calibration slope above 1.40, with the level right",
+            ],
+        ),
+        (
+            diagnosed(slope=1.0),
+            NAN,
+            ["Bias", "Underconfidence"],
+            ["0.30 in log-odds, either way", "calibration slope above 2.00, with the level right"],
+        ),
+        (
+            diagnosed(slope=0.999),
+            NAN,
+            ["Bias", "Overconfidence", "Underconfidence"],
+            [
+                "0.30 in log-odds, either way",
+                "calibration slope below 0.001, with the level right",
+                "calibration slope above 2.00, with the level right",
+            ],
+        ),
+        (
+            diagnosed(classes=3),
+            NAN,
+            ["Bias", "Overconfidence", "Underconfidence"],
+            ["0.30 in log-odds, either way", "temperature above 1.67", "temperature below 0.71"],
+        ),
+        (
+            diagnosed(classes=3, slope=1.0),
+            NAN,
+            ["Bias", "Underconfidence"],
+            ["0.30 in log-odds, either way", "temperature below 0.50"],
+        ),
         (diagnosed(slope=NAN), NAN, ["Bias"], ["0.30 in log-odds, either way"]),
     ],
-)  # fmt: skip
+)
 def test_smallest_errors_that_are_seen(found, in_points, names, sizes):
     table = tables.detectable_table(found, in_points)
     assert list(table.columns[0].values) == names
@@ -149,9 +243,13 @@ def summed(weighted=False, clustered=False):
         "information": np.array([16.0, 9.0, 25.0]),
     }
     return Of(
-        source=Of(tally=Of(diagnosis=sums, weight=100.0)), n_classes=3, weighted=weighted, clustered=clustered,
-        uncertainty=Of(confidence=0.95), labels=("a", None, "c"),
-    )  # fmt: skip
+        source=Of(tally=Of(diagnosis=sums, weight=100.0)),
+        n_classes=3,
+        weighted=weighted,
+        clustered=clustered,
+        uncertainty=Of(confidence=0.95),
+        labels=("a", None, "c"),
+    )
 
 
 def test_classes_from_sums():
@@ -222,9 +320,17 @@ def counted(n=3):
     index = np.arange(n)
     happened = np.r_[0.0, np.arange(1.0, n)]
     c = Table(
-        n, index=index, label=["a", None, *"c" * (n - 2)], happened=happened, mean_reported=np.full(n, 0.3), frequency=np.full(n, 0.25),
-        gap=np.full(n, 0.05), gap_standard_error=np.full(n, 0.02), gap_p_value=np.full(n, 0.04), miscalibration=np.full(n, 0.1),
-    )  # fmt: skip
+        n,
+        index=index,
+        label=["a", None, *"c" * (n - 2)],
+        happened=happened,
+        mean_reported=np.full(n, 0.3),
+        frequency=np.full(n, 0.25),
+        gap=np.full(n, 0.05),
+        gap_standard_error=np.full(n, 0.02),
+        gap_p_value=np.full(n, 0.04),
+        miscalibration=np.full(n, 0.1),
+    )
     predicted = Of(
         index=index[::-1].copy(),
         predicted=np.r_[[4.0] * (n - 1), 0.0],
@@ -285,9 +391,15 @@ def means(**given):
 
 def test_ratios_are_of_means_above_0():
     a = Of(
-        reported=means(robustness=0.25), measured=means(robustness=0.5, decisiveness=0.0), view="each-class", advised=means(robustness=0.3), floor=0.0, limit="floor",
-        intervals={f"{kind}_{name}": UNKNOWN for kind in ("reported", "measured") for name in words.MEANS}, uncertainty=Of(confidence=0.9),
-    )  # fmt: skip
+        reported=means(robustness=0.25),
+        measured=means(robustness=0.5, decisiveness=0.0),
+        view="each-class",
+        advised=means(robustness=0.3),
+        floor=0.0,
+        limit="floor",
+        intervals={f"{kind}_{name}": UNKNOWN for kind in ("reported", "measured") for name in words.MEANS},
+        uncertainty=Of(confidence=0.9),
+    )
     shown = {each.heading: list(each.values) for each in metrics.averages_table(a).columns}
     assert shown["ratio"] == ["–", "1.000", "0.500"]
     assert shown["after remedy"] == ["0.500", "0.500", "0.300"]
@@ -313,14 +425,17 @@ def noticed_slope(**more):
 @pytest.mark.parametrize(
     ("a", "note"),
     [
-        (noticed_slope(), "1 is best"), (noticed_slope(averages_slope=NAN, view="top-label"), "none in this view"),
-        (noticed_slope(averages_slope=NAN), "reported means are all equal"), (noticed_slope(measured=Of(spread=0.0)), "measured means are all equal"),
-        (noticed_slope(zero_given=3.0), "0 assigned to 3 observed"), (noticed_slope(zero_given=3.0, floor=0.1), "1 is best"),
+        (noticed_slope(), "1 is best"),
+        (noticed_slope(averages_slope=NAN, view="top-label"), "none in this view"),
+        (noticed_slope(averages_slope=NAN), "reported means are all equal"),
+        (noticed_slope(measured=Of(spread=0.0)), "measured means are all equal"),
+        (noticed_slope(zero_given=3.0), "0 assigned to 3 observed"),
+        (noticed_slope(zero_given=3.0, floor=0.1), "1 is best"),
         (noticed_slope(diagnosis=Of(findings=[Of(error="bias")])), "1 is best; a bias moves it too"),
         (noticed_slope(diagnosis=Of(findings=[Of(error="bias"), Of(error="confidence")])), "1 is best"),
         (noticed_slope(diagnosis=Of(findings=[Of(error="tail")])), "1 is best"),
     ],
-)  # fmt: skip
+)
 def test_slopes_of_averages_have_a_note(a, note):
     assert words.slope_note(a) == note
 
@@ -351,19 +466,23 @@ def test_papers_metrics_say_what_is_best():
 def event(p, happened, total, two=True, errors=(), weighted=False, mean=0.6, frequency=0.5, top=None):
     pairs = tuple(map(np.asarray, (p, happened, total)))
     a = Of(
-        weighted=weighted, bias=Of(mean_reported=mean, frequency=frequency) if two else None, diagnosis=Of(errors=errors),
+        weighted=weighted,
+        bias=Of(mean_reported=mean, frequency=frequency) if two else None,
+        diagnosis=Of(errors=errors),
         source=Of(tally=Of(pairs=lambda _: tuple(map(np.asarray, top or (p, happened, total))))),
-    )  # fmt: skip
+    )
     return Of(assessment=a, two=two, pairs=pairs, name="'x'")
 
 
 @pytest.mark.parametrize(
     ("happened", "total", "text"),
     [
-        (95.5, 100.0, "4 of 100 predictions above 99% are wrong; about 0.5 were expected."), (96.1, 100.0, ""), (15.0, 20.0, "5 of 20 predictions above 99% are wrong; about 0.1 was expected."),
+        (95.5, 100.0, "4 of 100 predictions above 99% are wrong; about 0.5 were expected."),
+        (96.1, 100.0, ""),
+        (15.0, 20.0, "5 of 20 predictions above 99% are wrong; about 0.1 was expected."),
         (14.0, 19.0, ""),
     ],
-)  # fmt: skip
+)
 def test_confident_predictions_that_went_wrong_are_counted(happened, total, text):
     found = event([0.6, 0.995], [0.0, happened], [0.0, total], two=False)
     shown = words.wrong_predictions(found)
@@ -382,11 +501,20 @@ def test_confident_predictions_are_looked_at_from_99_percent_down():
 @pytest.mark.parametrize(
     ("mean", "happened", "text"),
     [
-        (0.6, [5.0, 10.0], "'x' was observed in 10 (33.3%) of the 30 rows predicted above 50%; about 21 were expected."),
-        (0.4, [15.0, 10.0], "'x' was observed in 15 (50.0%) of the 30 rows predicted below 50%; about 6 were expected."),
-        (0.6, [5.0, 15.0], ""), (0.4, [10.0, 10.0], ""),
+        (
+            0.6,
+            [5.0, 10.0],
+            "'x' was observed in 10 (33.3%) of the 30 rows predicted above 50%; about 21 were expected.",
+        ),
+        (
+            0.4,
+            [15.0, 10.0],
+            "'x' was observed in 15 (50.0%) of the 30 rows predicted below 50%; about 6 were expected.",
+        ),
+        (0.6, [5.0, 15.0], ""),
+        (0.4, [10.0, 10.0], ""),
     ],
-)  # fmt: skip
+)
 def test_a_bias_is_shown_on_its_side_of_a_half(mean, happened, text):
     """30 rows at 20% and at 70%; the limits are two standard errors and two rows away."""
     assert words._on_a_side(event([0.2, 0.7], happened, [30.0, 30.0], mean=mean)) == text
@@ -401,8 +529,14 @@ def test_few_rows_on_a_side_show_no_bias():
 
 @pytest.mark.parametrize(
     ("counts", "text"),
-    [({0.85: 20, 0.75: 99}, "85% to 95%"), ({0.85: 19, 0.75: 20}, "75% to 85%"), ({0.45: 20}, "45% to 55%"), ({0.995: 25}, "99.5% to 100%"), ({0.45: 19}, "")],
-)  # fmt: skip
+    [
+        ({0.85: 20, 0.75: 99}, "85% to 95%"),
+        ({0.85: 19, 0.75: 20}, "75% to 85%"),
+        ({0.45: 20}, "45% to 55%"),
+        ({0.995: 25}, "99.5% to 100%"),
+        ({0.45: 19}, ""),
+    ],
+)
 def test_the_first_range_with_twenty_forecasts_is_evidence(counts, text):
     def observed(low, high):
         n = float(counts.get(low, 0))
@@ -474,9 +608,12 @@ def test_more_rows_show_smaller_errors():
 
 def alone(slope=(0.9, 1.1), intercept=(-0.1, 0.1), negligible=-1.0, p=0.2, classes=2, detectable=0.3):
     return Of(
-        slope=Of(interval=Interval(*slope)), intercept=Of(interval=Interval(*intercept)), n_classes=classes, uncertainty=Of(confidence=0.95),
+        slope=Of(interval=Interval(*slope)),
+        intercept=Of(interval=Interval(*intercept)),
+        n_classes=classes,
+        uncertainty=Of(confidence=0.95),
         diagnosis=Of(p_value=p, negligible=negligible, detectable=Of(slope=detectable)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -489,11 +626,12 @@ def alone(slope=(0.9, 1.1), intercept=(-0.1, 0.1), negligible=-1.0, p=0.2, class
         (alone(slope=(1.01, 1.2), p=NAN), ""),
         (
             alone(slope=(1.01, 1.2)),
-            "By itself the 95% CI of the calibration slope excludes 1. The test considers several errors at once and is not significant (p = 0.200).",
+            "By itself the 95% CI of the calibration slope excludes 1. The test considers several errors at once and is"
+            " not significant (p = 0.200).",
         ),
         (
             alone(slope=(0.5, 0.9), intercept=(0.1, 0.2)),
-            "By itself the 95% CI of the calibration slope excludes 1 and calibration intercept excludes 0. The test considers several",
+            "the calibration slope excludes 1 and calibration intercept excludes 0. The test considers several",
         ),
         (
             alone(intercept=(-0.2, -0.1), detectable=NAN),
