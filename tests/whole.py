@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from printed import differs
+from unperplexed import __version__
 
 _EACH = 9
 """Values of a column or an array that are written one by one; of more sums are."""
@@ -91,14 +92,18 @@ def _short(name: str, value: Any) -> str | None:
     if isinstance(value, float | np.floating):
         return f"{float(value):.5g}" if abs(value) > 1e-12 else "0.0"
     if isinstance(value, str):
-        return f"{value[:_DEFINITION]}, {len(value)} characters" if "meaning" in name and value else value
+        shown = value.replace(__version__, "VERSION")
+        return f"{shown[:_DEFINITION]}, {len(shown)} characters" if "meaning" in name and shown else shown
     if isinstance(value, Sequence):
-        return _sequence([_short(name, each) or "" for each in value])
+        return _sequence(value, [_short(name, each) or "" for each in value])
     return f"{value}"
 
 
-def _sequence(values: list[str]) -> str:
-    if len(values) <= _EACH:
+def _sequence(of: Sequence[Any], values: list[str]) -> str:
+    """Write all of a few values, and of pairs of words; of many numbers and names their ends and sums."""
+    if all(isinstance(each, tuple) and set(map(type, each)) == {float} for each in of) and len(of) > _EACH:
+        return _array(np.array(of))
+    if len(values) <= _EACH or not all(isinstance(each, str) for each in of):
         return f"[{' | '.join(values)}]"
     numbers = [_number(found) for each in values for found in _NUMBER.findall(each)]
     characters = sum(len(_NUMBER.sub("#", each)) for each in values)

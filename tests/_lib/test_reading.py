@@ -19,6 +19,8 @@ from unperplexed._lib.output_files import PREFIX, check_output, clear, whole_fil
 from unperplexed._lib.progress import ahead, at_once, in_turn, threads_for
 from unperplexed._lib.typing import ByValue, ReadOnlyArrays
 
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these permissions and links nor these locks")
+
 
 class Pair(ByValue):
     """Two values."""
@@ -211,6 +213,7 @@ def test_what_is_for_the_command_line_is_left_out(tmp_path):
         made_of_file(tmp_path, "map", dict)
 
 
+@posix
 def test_several_files_are_written_together_or_none(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("old")
@@ -230,6 +233,7 @@ def test_several_files_are_written_together_or_none(tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
+@posix
 def test_where_one_cannot_be_renamed_the_others_get_back_what_they_were(tmp_path, monkeypatch, links):
     one, new = tmp_path / "one", tmp_path / "new"
     one.write_text("old")
@@ -254,6 +258,7 @@ def _refusing(where):
     return refusing
 
 
+@posix
 def test_links_are_followed_and_files_get_no_other_name(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")
@@ -268,6 +273,7 @@ def test_links_are_followed_and_files_get_no_other_name(tmp_path):
 
 
 @pytest.mark.parametrize(("age", "stays"), [(50, True), (70, False)])
+@posix
 def test_temporary_files_that_nobody_holds_are_cleared_after_a_minute(tmp_path, age, stays):
     path = tmp_path / f"{PREFIX}x"
     path.touch()
@@ -280,6 +286,7 @@ def test_temporary_files_that_nobody_holds_are_cleared_after_a_minute(tmp_path, 
     assert path.exists() == stays
 
 
+@posix
 def test_outputs_that_cannot_be_are_refused(tmp_path):
     (tmp_path / "file.html").touch()
     assert check_output(tmp_path / "a.HTML", (".html",)) == tmp_path / "a.HTML"
@@ -318,7 +325,10 @@ def test_few_items_are_made_ahead():
 
     streams = in_turn([lambda k=k: stream(k) for k in range(4)], 2, 3)
     assert next(streams) == (0, 0)
-    time.sleep(0.05)
+    for _ in range(500):
+        if {k for k, _ in made} == {0, 1}:
+            break
+        time.sleep(0.01)  # until the other thread has begun
     assert {k for k, _ in made} == {0, 1}
     assert max(at for k, at in made if k == 0) <= 4
     assert max(at for k, at in made if k == 1) <= 3
