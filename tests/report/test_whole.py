@@ -104,7 +104,7 @@ def _many_classes():
 
 
 ASSESSMENTS = {
-    "calm-many": lambda: few(*two(2, 1200), resamples=0),
+    "calm-many": lambda: few(*two(2, 1000), resamples=0),
     "too-high": lambda: few(*two(4, bias=1.0), measured="isotonic"),
     "too-low-named": lambda: few(_named(two(6)[0]), two(6, bias=-1.2)[1], pos_label="rain", metrics=["power_score(2)"]),
     "certain": _certain,

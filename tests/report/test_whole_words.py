@@ -11,6 +11,7 @@ from unperplexed.describe import assessment_metrics as metrics
 from unperplexed.describe import assessment_tables as tables
 from unperplexed.describe import assessment_words as words
 from unperplexed.describe import groups
+from unperplexed.describe.assessment import Described
 from unperplexed.report.axes import drawable, type_size
 from unperplexed.report.chart import Line
 from unperplexed.report.document import Column, Metric, inside, listed, lookup, metrics_table
@@ -888,3 +889,21 @@ def test_groups_without_rows_are_named():
     assert "Few rows: " in found
     with_len.by, with_len.sort, with_len.small_last, with_len.shrinkage = ("g",), "geometric_accuracy", False, 1
     assert "the lowest shrunken geometric accuracy first" in groups._caption(with_len)
+
+
+def described(verdict="calm", findings=(), n_rows=1000, made=True, groups=""):
+    """As much of an assessment as says which form its verdict takes."""
+    d = Of(verdict=verdict, findings=findings, made=made, headline="None")
+    found = Described.__new__(Described)
+    found.a, found.groups = Of(diagnosis=d, n_rows=n_rows, reported=Of(geometric_accuracy=0.5)), groups
+    return found
+
+
+def test_verdicts_on_few_rows_are_no_approval():
+    assert described(n_rows=999).headline == "None, but only 999 rows"
+    assert described(n_rows=1000).headline == "None"
+    assert described(n_rows=9, findings=(1,)).headline == "None"
+    assert described(n_rows=9, made=False).headline == "Geometric accuracy 0.500"
+    assert described(groups="2 of 3 groups").headline == "None over all rows, but in groups"
+    assert described(groups="2 of 3 groups", findings=(1,)).headline == "None"
+    assert [described("x" * n)._short for n in (160, 161)] == [True, False]
