@@ -191,7 +191,7 @@ def test_clusters_and_groups_are_those_of_their_columns():
     assert found["series"].tolist() == [0, 0, 1, 1]
     crossed = _dependent(frame.rename({"cluster 0 1": "cluster 1 0"}))
     assert crossed["crossed"] is not None
-    assert not _dependent(frame.select("line"))
+    assert _dependent(frame.select("line")) == {"series": None}
     pairs = _dependent(frame.select("line").with_columns(pair=pl.lit("p")))
     assert len(np.unique(pairs["clusters"])) == 4
     assert [key for (key,) in _made(frame, "by", ["site"]).keys] == ["m", "n"]
