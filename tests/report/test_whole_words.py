@@ -30,6 +30,7 @@ from unperplexed.report.numbers import (
     share,
     share_estimate,
     small,
+    told_apart,
 )
 from unperplexed.report.tables import aside, ci, curve_estimates, estimates, how, noted, reproduce
 from unperplexed.statistics.intervals import Interval
@@ -907,3 +908,14 @@ def test_verdicts_on_few_rows_are_no_approval():
     assert described(groups="2 of 3 groups").headline == "None over all rows, but in groups"
     assert described(groups="2 of 3 groups", findings=(1,)).headline == "None"
     assert [described("x" * n)._short for n in (160, 161)] == [True, False]
+
+
+def test_signs_of_findings():
+    def sign(*errors):
+        return groups.sign_of([Of(error=error, parameter=size) for error, size in errors])
+
+    assert [sign(("bias", x)) for x in (0.1, 0.0, -0.1)] == [1, -1, -1]
+    assert sign(("bias", 0.1), ("tail", 0.1)) == sign(("certainty", 3)) == -1
+    assert told_apart(0.1, 0.1 + 1e-12) == ("0.100000000", "0.100000000")
+    assert told_apart(0.12345678, 0.12345679) == ("0.12345678", "0.12345679")
+    assert told_apart(0.123456781, 0.123456782) == ("0.123456781", "0.123456782")
