@@ -6,9 +6,9 @@ from types import SimpleNamespace as Of
 import numpy as np
 import pytest
 
+from unperplexed.describe import decisions, where
 from unperplexed.describe import distribution_charts as charts
 from unperplexed.describe import distributions as words
-from unperplexed.describe import where
 from unperplexed.report.document import Code
 from unperplexed.report.result import Naming
 from unperplexed.statistics.intervals import Interval
@@ -26,29 +26,53 @@ class Found(Of):
 
 def item(error="bias", effect=0.4, label=1, rule="site = 3", **more):
     given = {
-        "rows": 40, "mean_predicted": 0.3, "observed": 0.4, "mean_recalibrated": 0.35, "effect_interval": Interval(0.1, 0.7),
-        "effect_shrunken": -0.2, "cost": 0.01234, "p_adjusted": 0.02, "observed_interval": Interval(0.3, 0.5),
-    }  # fmt: skip
+        "rows": 40,
+        "mean_predicted": 0.3,
+        "observed": 0.4,
+        "mean_recalibrated": 0.35,
+        "effect_interval": Interval(0.1, 0.7),
+        "effect_shrunken": -0.2,
+        "cost": 0.01234,
+        "p_adjusted": 0.02,
+        "observed_interval": Interval(0.3, 0.5),
+    }
     return Of(error=error, effect=effect, label=label, rule=rule, **given | more)
 
 
 def found(*items, **more):
     given = {
-        "form": "", "labels": (0, 1), "items": items, "n_rows": 500, "mean_predicted": 0.31, "observed": 0.33, "median_spread": 2.0,
-        "miscalibrated": False, "p_value": 0.01, "p_value_all": 0.2, "columns": ("site", "day"), "rules_searched": 12, "gain": None,
-        "detectable_bias": 0.25, "observed_interval": Interval(0.3, 0.36),
-    }  # fmt: skip
+        "form": "",
+        "labels": (0, 1),
+        "items": items,
+        "n_rows": 500,
+        "mean_predicted": 0.31,
+        "observed": 0.33,
+        "median_spread": 2.0,
+        "miscalibrated": False,
+        "p_value": 0.01,
+        "p_value_all": 0.2,
+        "columns": ("site", "day"),
+        "rules_searched": 12,
+        "gain": None,
+        "detectable_bias": 0.25,
+        "observed_interval": Interval(0.3, 0.36),
+    }
     return Found(**given | more)
 
 
 @pytest.mark.parametrize(
     ("form", "error", "effect", "text"),
     [
-        ("", "bias", 0.4, "too low"), ("", "bias", -0.4, "too high"), ("normal", "bias", -0.456, "0.46 spreads too high"),
-        ("", "confidence", 0.1, "underconfident"), ("", "confidence", -0.1, "overconfident"), ("normal", "width", 1.25, "1.25 times too narrow"),
-        ("normal", "width", 0.8, "1.25 times too wide"), ("normal", "width", 1.0, "1.00 times too wide"),
+        ("", "bias", 0.4, "too low"),
+        ("", "bias", -0.4, "too high"),
+        ("normal", "bias", -0.456, "0.46 spreads too high"),
+        ("", "confidence", 0.1, "underconfident"),
+        ("", "confidence", -0.1, "overconfident"),
+        ("normal", "width", 1.25, "1.25 times too narrow"),
+        ("normal", "width", 0.8, "1.25 times too wide"),
+        ("normal", "width", 1.0, "1.00 times too wide"),
     ],
-)  # fmt: skip
+)
 def test_errors_of_groups(form, error, effect, text):
     assert where._error(found(form=form), item(error, effect)) == text
 
@@ -97,10 +121,13 @@ def test_what_stands_beneath():
         (found(), "No group shown (500 rows, 2 columns, 12 rules, p = 0.010)", []),
         (found(miscalibrated=True), "No group shown (500 rows, 2 columns, 12 rules, p = 0.010)", ["All rows"]),
         (found(item()), "Wrong in 1 group of rows (p = 0.010)", ["Remedy", "Limits", "All rows"]),
-        (found(item(), item(), miscalibrated=True), "Wrong in 2 groups of rows, beyond the error that all rows share (p = 0.010)",
-         ["Remedy", "Limits", "All rows"]),
+        (
+            found(item(), item(), miscalibrated=True),
+            "Wrong in 2 groups of rows, beyond the error that all rows share (p = 0.010)",
+            ["Remedy", "Limits", "All rows"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_headlines_and_actions(g, headline, titles):
     assert where._headline(g) == headline
     assert [each.title for each in where._actions(g)] == titles
@@ -132,7 +159,7 @@ def test_a_forest_of_groups():
     assert dots.x.tolist() == [0.33, 0.4, 0.4]
     assert "an error of the slope shows in the table alone" in chart.subtitle
     assert "slope" not in where.groups_chart(found(item())).subtitle
-    assert [text for _, text in chart.x.ticks][0].endswith("%")
+    assert next(text for _, text in chart.x.ticks).endswith("%")
     assert where._percent(0.125, 3) == "12.5%"
     assert where._percent(0.12, 2) == where._percent(0.12, 1) == "12%"
     numbers = where.groups_chart(found(item(), item("width", 2.0), form="normal"))
@@ -145,9 +172,13 @@ def test_a_forest_of_groups():
 
 def test_a_map_of_residuals():
     r = Of(
-        rows=[[40, 5], [0, 25]], means=[[0.1, 0.5], [0.0, -0.2]], parts=(["a", "b"], ["x", "y"]), columns=("site", "day"),
-        group=((0, 1), (1, 2)), label=None,
-    )  # fmt: skip
+        rows=[[40, 5], [0, 25]],
+        means=[[0.1, 0.5], [0.0, -0.2]],
+        parts=(["a", "b"], ["x", "y"]),
+        columns=("site", "day"),
+        group=((0, 1), (1, 2)),
+        label=None,
+    )
     chart = where.residuals_chart(found(item()), r)
     cells = chart.cells
     assert cells.x.tolist() == [0, 1, 1]
@@ -178,9 +209,14 @@ def pit(share, expected, fitted=None, outside=None):
     share, expected = np.array(share), np.array(expected)
     edges = np.concatenate([[0.0], np.cumsum(expected)])
     return Of(
-        share=share, expected=expected, fitted=expected if fitted is None else np.array(fitted), edges=edges, low=expected * 0.8, high=expected * 1.2,
+        share=share,
+        expected=expected,
+        fitted=expected if fitted is None else np.array(fitted),
+        edges=edges,
+        low=expected * 0.8,
+        high=expected * 1.2,
         outside=np.array(outside or [False] * share.size),
-    )  # fmt: skip
+    )
 
 
 def numbers(p, level=(0.1, 0.5, 0.9), at=(0.2, 0.5, 0.7)):
@@ -214,10 +250,18 @@ def test_histograms_of_equal_and_unequal_bars():
 @pytest.mark.parametrize(
     ("top", "unit", "last", "n"),
     [
-        (0.06, 0.1, 0.06, 7), (0.061, 0.1, 0.08, 5), (0.12, 0.1, 0.12, 7), (0.3, 0.5, 0.3, 7), (1.2, 0.5, 1.2, 7), (3.0, 1.0, 3, 7),
-        (3.1, 1.0, 4, 5), (300.0, 1.0, 300, 7), (301.0, 1.0, 350, 8), (0.0, 1.0, 0.0, 1),
+        (0.06, 0.1, 0.06, 7),
+        (0.061, 0.1, 0.08, 5),
+        (0.12, 0.1, 0.12, 7),
+        (0.3, 0.5, 0.3, 7),
+        (1.2, 0.5, 1.2, 7),
+        (3.0, 1.0, 3, 7),
+        (3.1, 1.0, 4, 5),
+        (300.0, 1.0, 300, 7),
+        (301.0, 1.0, 350, 8),
+        (0.0, 1.0, 0.0, 1),
     ],
-)  # fmt: skip
+)
 def test_bars_have_six_steps_at_most(top, unit, last, n):
     axis = charts._heights(top, unit)
     assert axis.high == pytest.approx(last)
@@ -271,9 +315,15 @@ def test_ten_thresholds_are_named(n, named):
 
 def surprising(**more):
     given = {
-        "outcome": np.array([9.0, 1.0]), "median": np.array([5.0, 1.0]), "low": np.array([3.0, 1.0]), "high": np.array([7.0, 1.0]),
-        "row": np.array([1234, 5]), "loss": np.array([4.0, 2.0]), "score": "crps", "beside": {},
-    }  # fmt: skip
+        "outcome": np.array([9.0, 1.0]),
+        "median": np.array([5.0, 1.0]),
+        "low": np.array([3.0, 1.0]),
+        "high": np.array([7.0, 1.0]),
+        "row": np.array([1234, 5]),
+        "loss": np.array([4.0, 2.0]),
+        "score": "crps",
+        "beside": {},
+    }
     return Of(**given | more)
 
 
@@ -300,11 +350,18 @@ def test_groups_in_a_chart_end():
 
 def broken(*costs, p=0.2, worst=None, findings=()):
     groups = [
-        Of(key=(f"g{at}",), adjusted_p_value=p, assessment=Of(
-            cost_interval=Interval(low, high), diagnosis=Of(findings=(1,) * (low > -1), in_brief="too narrow"), cost=0.05 * (at < 9), confidence=0.95
-        ))
+        Of(
+            key=(f"g{at}",),
+            adjusted_p_value=p,
+            assessment=Of(
+                cost_interval=Interval(low, high),
+                diagnosis=Of(findings=(1,) * (low > -1), in_brief="too narrow"),
+                cost=0.05 * (at < 9),
+                confidence=0.95,
+            ),
+        )
         for at, (low, high) in enumerate(costs)
-    ]  # fmt: skip
+    ]
     return Of(
         groups=groups,
         worst=None if worst is None else groups[worst],
@@ -316,8 +373,8 @@ def broken(*costs, p=0.2, worst=None, findings=()):
 def test_the_worst_group_is_sure_where_intervals_lie_apart():
     b = broken((0.3, 0.5), (0.1, 0.2), (0.0, 0.3), worst=0, p=0.001)
     assert words.worst(b) == (
-        "Worst by cost: site g0, too narrow. This costs 0.050 nats a forecast (95% CI 0.300 to 0.500, p = 0.001 adjusted for"
-        " 3 groups). Another may be worse: its interval overlaps with 1 of 2 others."
+        "Worst by cost: site g0, too narrow. This costs 0.050 nats a forecast (95% CI 0.300 to 0.500, p = 0.001"
+        " adjusted for 3 groups). Another may be worse: its interval overlaps with 1 of 2 others."
     )
     assert words.worst(broken((0.3, 0.5), (0.1, 0.299), worst=0)).endswith(
         "This is sure: all other intervals lie below."
@@ -330,13 +387,19 @@ def test_the_worst_group_is_sure_where_intervals_lie_apart():
 
 def gained(value=0.1, before=2.0, after=1.5, advised=True, score="crps"):
     return Of(
-        gain=Estimate(value, interval=Interval(0.05, 0.15)), score=score, before=before, after=after, advised=advised, words="widen",
-    )  # fmt: skip
+        gain=Estimate(value, interval=Interval(0.05, 0.15)),
+        score=score,
+        before=before,
+        after=after,
+        advised=advised,
+        words="widen",
+    )
 
 
 def test_remedies_say_what_they_lower():
     assert [*words._remedy(gained())] == [
-        "Widen. That lowers the CRPS from 2.000 to 1.500 and the log score by 0.100 nats (cross-fitted, 95% CI 0.050 to 0.150)."
+        "Widen. That lowers the CRPS from 2.000 to 1.500 and the log score by 0.100 nats (cross-fitted, 95% CI 0.050 to"
+        " 0.150)."
     ]
     assert ", but raises the CRPS from 2.000 to 2.500" in next(words._remedy(gained(after=2.5)))
     assert " and the log score" in next(words._remedy(gained(after=2.0)))
@@ -365,12 +428,12 @@ def test_settings_say_what_rows_are_worth():
         }
         return words.settings(Of(**given | more))
 
-    assert (
-        said()
-        == "12 clusters of dependent rows, effective sample size 12; spread = interquartile range / 1.349; confidence 0.9"
+    assert said() == (
+        "12 clusters of dependent rows, effective sample size 12; spread = interquartile range / 1.349; confidence 0.9"
     )
     assert said(windows=True, thresholds=(1,), weighted=True) == (
-        "12 times of issue, forecasts of times that overlap may depend, effective sample size 12, weighted; confidence 0.9"
+        "12 times of issue, forecasts of times that overlap may depend, effective sample size 12, weighted; confidence"
+        " 0.9"
     )
     assert words.settings(
         Of(n_clusters=3, windows=False, thresholds=(1,), weighted=False, confidence=0.5), "worth 2"
@@ -380,3 +443,99 @@ def test_settings_say_what_rows_are_worth():
         -1.0, interval=Interval(-2.0, -0.5)
     )
     assert words.two_decimals(0.126) == "0.13"
+
+
+def rule(useful, benefit=(0.1, 0.05, -0.02), avoided=(0.1, 0.2, 0.3)):
+    benefit = np.array(benefit)
+    return Of(
+        useful=np.array(useful, bool),
+        net_benefit=benefit,
+        low=benefit - 0.01,
+        high=benefit + 0.01,
+        avoided=np.array(avoided),
+        acted_on=np.array([0.5, 0.25, 0.125]),
+        band=lambda low, high: (low, high),
+        standardized=benefit * 5,
+        standardized_low=benefit * 5 - 0.05,
+        standardized_high=benefit * 5 + 0.05,
+    )
+
+
+def curve(**models):
+    return Of(
+        thresholds=np.array([0.1, 0.2, 0.3]),
+        models=models,
+        all=rule([0, 0, 0], (0.12, 0.02, -0.5)),
+        confidence=0.95,
+        frequency=0.2,
+        labels=(0, "rain"),
+        drawn=(0.1, 0.3),
+    )
+
+
+@pytest.mark.parametrize(
+    ("useful", "text"),
+    [
+        ([0, 0, 0], "is at no threshold significantly better than both"),
+        ([1, 0, 0], "on none at threshold 0.1"),
+        ([1, 1, 0], "on none at thresholds 0.1 to 0.2"),
+        ([1, 0, 1], "on none at thresholds 0.1, 0.3"),
+        ([0, 1, 1], "on none at thresholds 0.2 to 0.3"),
+    ],
+)
+def test_thresholds_at_which_a_model_is_useful(useful, text):
+    assert text in decisions.useful_words("a", rule(useful), np.array([0.1, 0.2, 0.3]))
+    assert decisions.useful_words("a", rule(useful), np.array([0.1, 0.2, 0.3])).startswith("'a' is ")
+
+
+def test_benefits_are_drawn_from_a_half_below_0_at_most():
+    chart = decisions.benefits_chart(curve(a=rule([1, 0, 0])))
+    assert [each.name for each in chart.lines] == ["a", "all"]
+    assert chart.lines[1].x.tolist() == [0.1, 0.2]
+    assert chart.lines[0].low is not None
+    assert (chart.y.low, chart.y.high) == (pytest.approx(-0.1), pytest.approx(0.2))
+    deep = decisions.benefits_chart(curve(a=rule([0, 0, 0], (0.1, 0.0, -0.3))), standardized=True)
+    assert deep.y.low == pytest.approx(-0.5)
+    assert deep.lines[0].y.tolist() == pytest.approx([0.5, 0.0, -1.5])
+    assert deep.title == "Standardized net benefit"
+    many = decisions.benefits_chart(curve(**{name: rule([1, 0, 0]) for name in "abcdefgh"}))
+    assert [each.low is None for each in many.lines[:5]] == [False, False, False, True, True]
+    assert [each.role for each in many.lines] == [*decisions._ROLES, "other", "other", "third"]
+
+
+def test_tables_of_benefits():
+    one = decisions.benefits_table(curve(a=rule([1, 0, 0])), every=False)
+    shown = {each.heading: list(each.values) for each in one.columns}
+    assert shown["threshold"] == ["0.1", "0.2", "0.3"]
+    assert shown["a"] == ["0.100", "0.050", "−0.020"]
+    assert shown["avoided"] == ["10.0", "20.0", "30.0"]
+    assert shown["acted on"] == ["50.0%", "25.0%", "12.5%"]
+    assert one.notes == "95% CI"
+    assert one.columns[1].notes == ()
+    two = decisions.benefits_table(curve(a=rule([1, 0, 0]), b=rule([0, 0, 0])), every=False)
+    assert (two.notes, two.columns[2].notes) == ("", ())
+    assert decisions.benefits_table(curve(a=rule([1, 0, 0])), every=True).folded
+
+
+@pytest.mark.parametrize(
+    ("rate", "rows", "least"), [(0.1, 99, "100"), (0.1, 100, ""), (0.75, 39, "40"), (0.5, 9, "20")]
+)
+def test_plans_of_few_rows_are_warned_of(rate, rows, least):
+    p = Of(auc=None, rate=rate, design_effect=1.0, rows=rows, needs={"q": rows})
+    page = decisions.plan_document(p, Naming(), brief=True)
+    assert (f"take at least {least} rows" in "".join(page.warnings)) == bool(least)
+    assert f"about {rows * rate:,.0f} events" in page.headline
+
+
+def test_settings_of_decisions_name_benefits():
+    costs = Of(false_positive=1.0, false_negative=4.5, true_positive=-2.0, true_negative=0.0)
+    said = decisions._settings(Of(costs=costs, thresholds=Interval(NAN, NAN)))
+    assert said == "cost of a false positive 1, of a false negative 4.5, benefit of a true positive 2"
+    assert decisions._settings(Of(costs=costs, thresholds=Interval(0.1, 0.2))).endswith("(means: costs differ by row)")
+    best = {"best_cost": 0.1, "best_cost_cross_fitted": Of(value=0.15), "optimism": 0.05}
+    assert decisions._best(Of(best_threshold=INF, **best)).startswith(
+        "Best on these very rows (in-sample): never acting"
+    )
+    assert "expect 0.150" in decisions._best(Of(best_threshold=0.25, **best))
+    assert "optimistic" not in decisions._best(Of(best_threshold=0.25, **best | {"optimism": 0.0}))
+    assert decisions._best(Of(best_threshold=NAN, **best)) == "Costs differ by row, so no threshold was tuned."
