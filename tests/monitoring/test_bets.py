@@ -4,14 +4,18 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit, log_expit, ndtr
 
 from unperplexed.monitoring import hypotheses
+from unperplexed.monitoring.control import control_points, dispersion, point_of
 from unperplexed.monitoring.event_counts import EventCounts
 from unperplexed.monitoring.hypotheses import Weights
+from unperplexed.monitoring.measures import Shares, summaries, summary_of
 from unperplexed.monitoring.naming import event_labels, event_name
 from unperplexed.monitoring.nodes import Nodes
 from unperplexed.monitoring.pit_counts import PitCounts
+from unperplexed.monitoring.watch_predictions import _resemblance, enough_periods
 from unperplexed.tally.tables import Pairs
 
 
@@ -166,3 +170,107 @@ def test_many_log_odds_of_a_cell_become_four(n, kept):
     twice = Nodes.of(np.array([0.5, 0.5 + 4e-10, 1.0]), np.ones(3), np.ones(3))
     assert twice.s.tolist() == [0.5, 1.0]
     assert twice.total.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("level", "by_mean", "periods"),
+    [(0.1, True, 16), (0.05, True, 17), (0.01, True, 19), (0.1, False, 25), (0.05, False, 26), (0.01, False, 27)],
+)
+def test_a_clear_change_halfway_is_seen_after_some_periods(level, by_mean, periods):
+    assert enough_periods(level, by_mean=by_mean) == periods
+
+
+@pytest.mark.parametrize(
+    ("n", "points", "first"), [(1, 1, "0"), (40, 40, "0"), (41, 21, "0"), (80, 40, "0"), (81, 27, "0")]
+)
+def test_control_charts_have_forty_points_at_most(n, points, first):
+    names = [f"{at}" for at in range(n)]
+    found = control_points(names, [ONE] * n, limits=True)
+    assert len(found) == points
+    assert (found[0].first, found[-1].last) == (first, f"{n - 1}")
+    assert sum(each.rows for each in found) == 80 * n
+
+
+def test_points_without_rows_know_nothing():
+    empty = point_of([], [], limits=True)
+    assert (empty.first, empty.last, empty.rows) == ("", "", 0)
+    assert math.isnan(empty.bias)
+    certain = point_of(["a", "b"], [counts([0.0], [3], [0])] * 2, limits=True)
+    assert (certain.first, certain.last, certain.rows) == ("a", "b", 0)
+    assert (
+        point_of(["a"], [ONE], limits=False).bias_interval.low != point_of(["a"], [ONE], limits=True).bias_interval.low
+    )
+    assert math.isnan(point_of(["a"], [ONE], limits=False).bias_interval.low)
+    few = point_of(["a"], [counts([0.5], [2], [2])], limits=True)  # no finite log-odds
+    assert math.isnan(few.bias)
+
+
+def test_dispersion_compares_successive_periods():
+    series = [ONE, TWO, ONE, TWO]
+    z, v = (np.array(x) for x in zip(*((s[0], c[0, 0]) for s, c in map(hypotheses.scores, series)), strict=True))
+    x = z / v
+    own = 1 / v[1:] + 1 / v[:-1]
+    squares = np.diff(x) ** 2 / own
+    for breaks, same in (([], [1, 1, 1]), ([1], [0, 1, 1]), ([2], [1, 0, 1]), ([3], [1, 1, 0])):
+        same = np.array(same, bool)
+        number = same.sum()
+        shared = sum(1 / (v[k + 1] ** 2 * own[k] * own[k + 1]) for k in range(2) if same[k] and same[k + 1])
+        freedom = number**2 / (number + 2 * shared)
+        ratio, p = dispersion(series, breaks)
+        assert ratio == pytest.approx(squares[same].mean())
+        assert p == pytest.approx(stats.chi2.sf(ratio * freedom, freedom))
+    assert np.isnan(dispersion([ONE, TWO], [1])).all()
+    assert np.isnan(dispersion([ONE], [])).all()
+
+
+def test_summaries_are_moments_of_log_odds():
+    found = summary_of([ONE, TWO])
+    p, n = np.concatenate([ONE.p, TWO.p]), np.concatenate([ONE.total, TWO.total])
+    s = np.log(p / (1 - p))
+    mean = s @ n / n.sum()
+    assert found.rows == 150
+    assert found.mean == pytest.approx(p @ n / 150)
+    assert found.log_odds == pytest.approx(mean)
+    assert found.spread == pytest.approx(math.sqrt(((s - mean) ** 2 @ n) / 149))
+    nothing, some = summaries([None, counts([0.3], [1], [1])])
+    assert nothing.rows == 0
+    assert (some.rows, some.mean) == (1, pytest.approx(0.3))
+    assert math.isnan(some.spread)
+
+
+def test_bins_have_about_equal_shares():
+    p = np.linspace(0.01, 0.99, 24)
+    first = [counts(p, np.full(24, 5), np.zeros(24)), counts([0.5, 1.0], [10, 6], [5, 6])]
+    found = Shares.of(first)
+    assert found.rows == 136
+    assert found.usual.sum() == pytest.approx(1)
+    together = EventCounts.together(first)
+    number = np.bincount(np.searchsorted(found.edges, together.p), together.total, found.edges.size + 1) + 0.5
+    assert found.usual[:-1] == pytest.approx(number / (number.sum() + 6.5))
+    assert found.usual[-1] == pytest.approx(6.5 / (number.sum() + 6.5))
+    assert 8 <= found.edges.size <= 11
+    expected = []
+    for each in first:
+        seen = np.append(
+            np.bincount(np.searchsorted(found.edges, each.p), each.total, found.edges.size + 1), each.certain
+        )
+        chi = ((seen - each.rows * found.usual) ** 2 / (each.rows * found.usual)).sum()
+        expected.append(chi / each.rows - (found.usual.size - 1) * (1 / each.rows - 1 / 136))
+    assert found.vary == pytest.approx(max(0, np.mean(expected)))
+    moved = found.moved([first[0]], [first[1]])
+    assert moved.low < 0.5 <= moved.high or moved.low == moved.high == 1.0
+
+
+def test_ranks_of_successive_periods_are_correlated():
+    values = np.array([1.0, 2.0, 3.0, 4.0, np.nan, 5.0])
+    ratio, p = _resemblance(values, [])
+    ranks = np.array([1, 2, 3, 4, 5]) - 3.0
+    expected = (ranks[:-1] @ ranks[1:]) / (ranks @ ranks)
+    assert ratio == pytest.approx(expected)
+    assert p == pytest.approx(stats.norm.sf(expected * math.sqrt(5)))
+    two, _ = _resemblance(np.array([1.0, 2, 3, 9, 7, 8, 6]), [3])
+    parts = [np.array([-1.0, 0, 1]) / 3, np.array([1.5, -0.5, 0.5, -1.5]) / 4]
+    assert two == pytest.approx(sum(x[:-1] @ x[1:] for x in parts) / sum(x @ x for x in parts))
+    tied, _ = _resemblance(np.array([1.0, 1.0, 2.0]), [])
+    assert tied == pytest.approx((0.25 - 0.5) / 1.5)
+    assert np.isnan(_resemblance(np.array([1.0, 2.0]), [])).all()
