@@ -462,10 +462,10 @@ def _history_of(data: Any) -> History:
     _need(len({each.name for each in read}) == len(read), "names of periods")
     _need(len({(len(each.events()), WHOLE in each.groups) for each in read}) < 2, "events")
     _need(not read or len(read[0].events()) in ((1,) if len(labels) == 2 else (1, 1 + len(labels))), "labels")
-    scored = [e.scores for each in read for events in each.groups.values() for e in events if labels]
-    _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
     pit = {isinstance(event, PitCounts) for each in read for events in each.groups.values() for event in events}
     _need(pit <= {not labels}, "counts")
+    scored = [e.scores for each in read for events in each.groups.values() for e in events if labels]
+    _need(all(each is None or len(each.classes) in (0, len(labels)) for each in scored), "scores")
     return History(tuple(labels), read, data["clustered"], _tags_of(data.get("tags", {})), outcomes)
 
 
