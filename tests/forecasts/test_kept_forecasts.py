@@ -270,7 +270,7 @@ def test_rows_of_several_forecasters():
             outcome(gathered, {"a": one[:2], "b": THREE[:2]}, [0, 1], {}),
             outcome(gathered, {"a": [0.5, 0.5], "b": [0.5, 0.5]}, [0, 1], {"sample_weight": [0, 0]}),
             outcome(gathered_chunks, [], "p"),
-            outcome(gathered_chunks, [Forecasts([0, 1], [0.5, 0.5], sample_weight=[0, 1])[:1]], "p"),
+            outcome(gathered_chunks, [Forecasts([0, 1], [0.5, 0.5], sample_weight=[0, 1])[np.arange(1)]], "p"),
         ],
     }
     same_as_kept(KEPT, "gathered", found)
@@ -293,8 +293,8 @@ RAIN = np.maximum(OUTCOME - 5, 0)
 FORMS = {
     "normal": (lambda: Distribution("normal", mean=MEAN, sd=SD), OUTCOME),
     "t": (lambda: Distribution("t", location=MEAN, scale=SD, df=4), OUTCOME),
-    "coupled": (lambda: Distribution("coupled-gaussian", location=MEAN, scale=SD, coupling=0.25), OUTCOME),
-    "mixed tails": (lambda: Distribution("coupled-gaussian", location=MEAN, scale=SD, coupling=SD - 0.9), OUTCOME),
+    "coupled": (lambda: Distribution("coupled-gaussian", mean=MEAN, scale=SD, coupling=0.25), OUTCOME),
+    "mixed tails": (lambda: Distribution("coupled-gaussian", mean=MEAN, scale=SD, coupling=SD - 0.9), OUTCOME),
     "lognormal": (lambda: Distribution("lognormal", log_mean=np.log(SD + 2), log_sd=0.4), np.abs(OUTCOME) + 0.1),
     "gamma": (lambda: Distribution("gamma", shape=SD + 1, scale=2.0), np.abs(OUTCOME) + 0.1),
     "gamma by rate": (lambda: Distribution("gamma", shape=SD + 1, rate=0.5), np.abs(OUTCOME) + 0.1),
