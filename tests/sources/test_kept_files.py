@@ -11,12 +11,15 @@ import pytest
 from scipy.special import ndtri
 
 from kept import same_as_kept
-from unperplexed import InputError, Tallies, Tally
+from unperplexed import PIT, InputError, Tallies, Tally
 from unperplexed.sources.columns import Selection
+from unperplexed.sources.dependence import search_files
 from unperplexed.sources.derived_columns import derived
 from unperplexed.sources.file_reading import FileReading
 from unperplexed.sources.files import ForecastFiles
+from unperplexed.sources.hub import hub_files
 from unperplexed.sources.map_reduce import rows_of_frame
+from unperplexed.sources.mended_files import write_mended
 from unperplexed.sources.predictive import read_distributions
 from unperplexed.sources.predictive_columns import PredictiveSelection
 from unperplexed.sources.readers import Options, Wanted, text_streams
@@ -450,7 +453,7 @@ SELECTED = {
     "quantiles named": (WIDE, "quantiles", ["0.1=q0.1", "0.9=q0.9"], {}),
     "quantile twice": (WIDE, "quantiles", ["0.1=q0.1", "0.1=q0.9"], {}),
     "no level": (WIDE, "quantiles", ["mean", "sd"], {}),
-    "long": (LONG, "quantiles", ["level=level", "value=value"], {}),
+    "long": (LONG, "quantiles", ["level=value"], {}),
     "samples": (WIDE, "samples", ["m0", "m1", "m2", "m3"], {}),
     "samples by pattern": (WIDE, "samples", ["m?"], {}),
     "one sample": (WIDE, "samples", ["m1"], {}),
@@ -561,3 +564,225 @@ def test_groups_of_a_file(tmp_path):
     files = ForecastFiles([str(tmp_path / "f.csv")], Selection(**PLAIN, keys=["site"]), FileReading())
     found = Tallies.count((forecasts, batch.keys) for batch in files for forecasts in batch.forecasts)
     assert {key: tally.n_rows for key, tally in found.items()} == {("a",): 3, ("b",): 2, ("c",): 1}
+
+
+# ---- hubs, mended files, dependence, arrays
+
+
+HUB = pl.DataFrame(
+    [
+        {"location": f"0{site}", "target_end_date": f"2024-01-0{day}", "horizon": day, "output_type": kind, "output_type_id": level, "value": round(site + day / 2 + at, 2)}
+        for site in (1, 2)
+        for day in (1, 2, 3)
+        for kind, levels in (("quantile", ("0.1", "0.5", "0.9")), ("mean", (None,)), ("sample", ("1", "2", "3")))
+        for at, level in enumerate(levels)
+    ]
+)  # fmt: skip
+SHARES = HUB.filter(pl.col("output_type") == "quantile").with_columns(
+    output_type=pl.lit("cdf"),
+    value=pl.col("output_type_id").cast(pl.Float64),
+    output_type_id=(4 * pl.col("output_type_id").cast(pl.Float64)).cast(pl.String),
+)
+TRUTH = pl.DataFrame(
+    {
+        "location": ["1", "1", "1", "2", "2"],
+        "target_end_date": [f"2024-01-0{d}" for d in (1, 2, 3, 1, 2)],
+        "observation": [1.5, 2.5, 1.0, 3.0, 9.0],
+    }
+)
+CATEGORIES = pl.DataFrame(
+    [
+        {"location": "a", "day": str(day), "output_type": "pmf", "output_type_id": name, "value": p}
+        for day in range(3)
+        for name, p in zip(
+            ("low", "mid", "high"), ((0.2, 0.3, 0.5), (0.5, 0.5, 0.0), (0.1, 0.1, 0.8))[day], strict=True
+        )
+    ]
+)
+LEVELS_OF = pl.DataFrame({"location": ["a"] * 3, "day": ["0", "1", "2"], "value": ["low", "high", "mid"]})
+ASKED = {
+    "quantiles": (HUB, TRUTH, {}, {}),
+    "samples": (HUB, TRUTH, {"where": RowFilter("output_type = 'sample'")}, {}),
+    "means": (HUB, TRUTH, {"where": RowFilter("output_type = 'mean'")}, {}),
+    "on": (HUB, TRUTH, {"on": ["location", "target_end_date"]}, {}),
+    "other date": (HUB, TRUTH.rename({"target_end_date": "date"}), {"target_date": "target_end_date"}, {}),
+    "on one": (HUB, TRUTH, {"on": ["location"]}, {}),
+    "no key": (HUB, TRUTH.rename({"location": "place", "target_end_date": "day"}), {}, {}),
+    "no value": (HUB, TRUTH.rename({"observation": "seen"}), {}, {}),
+    "named value": (HUB, TRUTH.rename({"observation": "seen"}), {"truth": "seen"}, {}),
+    "twice": (HUB, pl.concat([TRUTH, TRUTH[:1]]), {}, {}),
+    "versions": (HUB, pl.concat([TRUTH, TRUTH[:2].with_columns(observation=7.0)]).with_columns(as_of=pl.Series([*"1111122"])), {}, {}),
+    "missing": (HUB, TRUTH.with_columns(observation=pl.when(pl.col("observation") > 2).then(None).otherwise("observation")), {}, {}),
+    "targets": (HUB.with_columns(target=pl.Series(["a", "b"] * 21)), TRUTH, {}, {}),
+    "cdf": (SHARES, TRUTH, {}, {}),
+    "categories": (CATEGORIES, LEVELS_OF, {"ordered": True}, {"labels": ["low", "mid", "high", "top"]}),
+    "categories unnamed": (CATEGORIES, LEVELS_OF, {"ordered": True}, {}),
+    "other category": (CATEGORIES, LEVELS_OF.with_columns(value=pl.lit("none")), {"ordered": True}, {"labels": ["low", "mid", "high"]}),
+    "categories by line": (CATEGORIES, CATEGORIES.select("location", "day", "output_type_id", value=pl.Series([1, 0, 0, 0, 0, 1, 0, 1, 0])), {"ordered": True}, {"labels": ["low", "mid", "high"]}),
+    "quantiles as categories": (HUB, TRUTH, {"ordered": True}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_files_of_hubs(name, tmp_path):
+    forecasts, truth, chosen, settings = ASKED[name]
+    folder = tmp_path / "hub/model-output/team-model"
+    folder.mkdir(parents=True)
+    forecasts.write_csv(folder / "f.csv")
+    truth.write_csv(tmp_path / "truth.csv")
+
+    def taken():
+        selection = PredictiveSelection("hub", (), target_data=str(tmp_path / "truth.csv"), **chosen)
+        read = read_distributions(hub_files([str(tmp_path / "hub")]), selection, FileReading(**settings))
+        return repr(read.forecast), read.y, read.forecast.pit_rows(read.y) if len(read.y) else (), read.notes
+
+    same_as_kept(KEPT, f"hub {name}", outcome(tmp_path, taken))
+
+
+class Raised:
+    """A map that raises all numbers by one."""
+
+    def __call__(self, forecast):
+        return forecast if isinstance(forecast, PIT) else forecast.at(forecast.numbers + 1)
+
+
+MENDED = {
+    "wide": (WIDE, "quantiles", ["q*"]),
+    "named in another order": (WIDE, "quantiles", ["0.9=q0.9", "0.1=q0.1"]),
+    "long": (LONG, "quantiles", ["level=value"]),
+    "samples": (WIDE, "samples", ["m0", "m1", "m2", "m3"]),
+    "whole samples": (WIDE.with_columns(pl.col("^m[0-9]$").round(0)), "samples", ["m0", "m1", "m2", "m3"]),
+    "missing": (WIDE.with_columns(pl.when(pl.col("sd") > 1.5).then(pl.col("q0.1")).alias("q0.1")), "quantiles", ["q*"]),
+    "family": (WIDE, "distribution", ["normal", "mean=mean", "sd=sd"]),
+    "hub": (HUB, "hub", []),
+    "hub of samples": (HUB.filter(pl.col("output_type") == "sample"), "hub", []),
+    "hub twice": (pl.concat([HUB, HUB[:1]]), "hub", []),
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_files_with_mended_forecasts(name, tmp_path):
+    frame, form, words = MENDED[name]
+    path = tmp_path / "f.csv"
+    frame.write_csv(path)
+    found = {}
+    for target, named in (("csv", "*"), ("csv", "new_*"), ("jsonl", "*")):
+
+        def taken(target=target, named=named):
+            said = []
+            counts = write_mended(
+                str(path),
+                tmp_path / f"o.{target}",
+                PredictiveSelection(form, words),
+                FileReading(),
+                Raised(),
+                said.append,
+                named,
+            )
+            return counts, said, (tmp_path / f"o.{target}").read_text().splitlines()
+
+        found[f"{target} {named}"] = outcome(tmp_path, taken)
+    found["of several"] = outcome(
+        tmp_path,
+        lambda: write_mended(
+            str(tmp_path / "*.*"), tmp_path / "x.csv", PredictiveSelection(form, words), FileReading(), Raised()
+        ),
+    )
+    same_as_kept(KEPT, f"mended {name}", found)
+
+
+@pytest.mark.parametrize("kept", ["all", "half", "stretches"])
+def test_dependence_in_files(kept, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    question = rng.permutation(np.arange(400) // 8)
+    y = rng.random(50)[question] < 0.5 + 0.4 * np.sin(np.arange(400) / 9)
+    frame = pl.DataFrame(
+        {
+            "y": y.astype(int),
+            "p": 0.5 + 0.4 * np.sin(np.arange(400) / 9),
+            "q": rng.random(400).round(2),
+            "question": question,
+            "group": question % 7,
+        }
+    )
+    frame.write_csv(tmp_path / "a.csv")
+    frame[:120].write_csv(tmp_path / "b.csv")
+    monkeypatch.setattr("unperplexed.sources.dependence.STRETCH", 40)
+    if kept != "all":
+        monkeypatch.setattr("unperplexed.sources.dependence.MOST_CODES", 500 if kept == "half" else 300)
+    found = {}
+    for name, chosen in {
+        "plain": PLAIN,
+        "keys": PLAIN | {"keys": ["group"]},
+        "pairs": {"pairs": ["p=y", "q=y"]},
+        "none": PLAIN | {"where": RowFilter("p > 2")},
+    }.items():
+        files = found_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")])
+        found[name] = outcome(
+            tmp_path, lambda chosen=chosen, files=files: search_files(files, Selection(**chosen), FileReading())[0]
+        )
+    same_as_kept(KEPT, f"dependence {kept}", found)
+
+
+def test_files_of_arrays(tmp_path):
+    y, p = np.array([1, 0, 1]), np.array([[0.2, 0.8], [0.5, 0.5], [0.3, 0.7]])
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "p.npy", p)
+    np.savez(tmp_path / "both.npz", y=y, p=p)
+    np.savez(tmp_path / "more.npz", y=y, one=p[:, 1], other=p[:, 0], label=y, scores=p.astype(np.float32))
+    np.savez_compressed(
+        tmp_path / "deep.npz", y=y, p=np.asfortranarray(p), cube=np.zeros((3, 2, 2)), text=np.array(["a", "b", "c"])
+    )
+    np.save(tmp_path / "object.npy", np.array([None, 1], dtype=object))
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "p.npy").read_bytes()[:-8])
+    (tmp_path / "not.npy").write_text("no array")
+    asked = [
+        ("p.npy", {"truth": [str(tmp_path / "y.npy")]}), ("p.npy", {}), ("both.npz", {}), ("more.npz", {"truth": ["y"]}), ("more.npz", {"truth": ["y"], "prob": ["other", "one"]}),
+        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["text"]}), ("deep.npz", {"truth": ["y"], "prob": ["cube"]}), ("deep.npz", {"truth": ["text"], "prob": ["p"]}),
+        ("object.npy", {}), ("cut.npy", {"truth": [str(tmp_path / "y.npy")]}), ("not.npy", {}), ("p.npy", {"truth": [str(tmp_path / "both.npz")]}),
+        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["cube"]}), ("more.npz", {"truth": ["y"], "prob": ["one", "scores"]}),
+    ]  # fmt: skip
+    found = {
+        f"{at} {name}": outcome(
+            tmp_path,
+            lambda name=name, chosen=chosen: rows_of([str(tmp_path / name)], Selection(**chosen), FileReading()),
+        )
+        for at, (name, chosen) in enumerate(asked)
+    }
+    same_as_kept(KEPT, "arrays", found)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.37, 1.0])
+def test_samples_of_parquet_files(share, tmp_path):
+    pl.DataFrame({"y": np.arange(3000) % 2, "p": np.arange(3000) / 3000, "k": np.arange(3000)}).write_parquet(
+        tmp_path / "f.parquet", row_group_size=700
+    )
+    files = ForecastFiles([str(tmp_path / "f.parquet")], Selection(**PLAIN), FileReading()).with_keys(["k"], share)
+    found = [(np.asarray(batch.keys["k"]), batch.stretch, batch.first_row, batch.before) for batch in files]
+    same_as_kept(KEPT, f"sample {share}", found)
+
+
+def test_truths_among_numbers(tmp_path):
+    found = {}
+    for name, rows in {
+        "all": "true,false,true",
+        "late": "1,0,true",
+        "early": "true,1,0",
+        "empty": ",true,false",
+        "case": "TRUE,False,tRue",
+    }.items():
+        (tmp_path / "f.csv").write_text(
+            "y,p,a,b\n" + "".join(f"{each},0.5,{each},{at % 2}\n" for at, each in enumerate(rows.split(",")))
+        )
+        for key, chosen in {
+            "outcome": PLAIN,
+            "weight": PLAIN | {"weight": "a"},
+            "one hot": {"truth": ["a", "b"], "prob": ["p", "p"]},
+        }.items():
+            found[f"{name} {key}"] = outcome(
+                tmp_path,
+                lambda chosen=chosen: rows_of(
+                    [str(tmp_path / "f.csv")], Selection(**chosen), FileReading(options={"invalid": ["drop"]})
+                ),
+            )
+    same_as_kept(KEPT, "truths", found)
