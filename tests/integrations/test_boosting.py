@@ -216,3 +216,39 @@ def test_settings_are_checked_when_it_is_made():
 def test_former_names_are_refused_with_those_of_today(made):
     with pytest.raises(TypeError, match='from_logits.*did you mean scale="logits"'):
         made("log_loss", from_logits=True)
+
+
+class Given:
+    """What the libraries hand over beside predictions."""
+
+    def __init__(self, label, weight):
+        self.get_label, self.get_weight = lambda: label, lambda: weight
+
+
+@pytest.mark.parametrize(
+    "name", ["brier_score", "neg_geometric_accuracy", "robustness", "log_loss", "smooth_calibration_error"]
+)
+def test_each_library_is_handed_the_same_figure(name):
+    y, p, w = np.array([0.0, 1, 1, 0]), np.array([0.3, 0.8, 0.4, 0.1]), np.array([1.0, 2, 0, 1])
+    bare = name.removeprefix("neg_")
+    known = expected(bare, y.astype(int), p, w, 2) * (-1 if name != bare else 1)
+    larger = bare in LARGER and name == bare
+    alike = pytest.approx(known, rel=1e-12)
+    assert lightgbm_metric(name)(p, Given(y, w)) == (name, alike, larger)
+    assert lightgbm_classifier_metric(name)(y, p, w) == (name, alike, larger)
+    if not larger:
+        assert xgboost_metric(name)(p, Given(y, w)) == (name, alike)
+        assert xgboost_classifier_metric(name)(y, p, sample_weight=w) == alike
+    margins = np.log(p) - np.log1p(-p)
+    assert lightgbm_metric(name, scale="logits")(margins, Given(y, w))[1] == pytest.approx(known, rel=1e-9)
+    three = softmax(np.arange(12.0).reshape(4, 3) % 5, axis=1)
+    of_three = expected(bare, y.astype(int), three, None, 3) * (-1 if name != bare else 1)
+    for weights in (None, np.zeros(0)):
+        assert lightgbm_metric(name)(three, Given(y, weights))[1] == pytest.approx(of_three)
+    assert lightgbm_metric(name, scale="logits")(np.log(three), Given(y, None))[1] == pytest.approx(of_three)
+
+
+@pytest.mark.parametrize("label", [0.5, np.nan, np.inf, -np.inf])
+def test_outcomes_are_numbers_of_classes(label):
+    with pytest.raises(InputError, match="labels: expected numbers of classes, got"):
+        lightgbm_metric("brier_score")(np.array([0.5, 0.5]), Given(np.array([label, 1.0]), None))

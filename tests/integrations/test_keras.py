@@ -5,6 +5,7 @@ import subprocess
 import sys
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import torch
 from keras import ops
 
+from kept import same_as_kept
 from unperplexed import InputError, assess, decisiveness, geometric_accuracy, refinement_loss, robustness
 from unperplexed.integrations.keras import (
     AssessmentCallback,
@@ -27,6 +29,7 @@ from unperplexed.integrations.metrics import HEADLINE
 from unperplexed.scores import brier_score, log_loss, penalized_brier_score, penalized_log_loss, row_scores
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras' own, of torch
+KEPT = Path(__file__).with_name("keras.json")
 LOSSES = {
     "brier_score": BrierLoss,
     "penalized_brier_score": PenalizedBrierLoss,
@@ -481,3 +484,93 @@ if keras.backend.backend() != "jax" and find_spec("jax"):
 def test_former_names_are_refused_with_those_of_today(made, former, now):
     with pytest.raises(TypeError, match=f"{former}.*did you mean {now}"):
         made(**{former: True})
+
+
+def outcome(of, *given, **named):
+    """What a call gives, or what it is refused with."""
+    try:
+        found = of(*given, **named)
+    except InputError as error:
+        return f"refused: {error}"
+    return ops.convert_to_numpy(found) if keras.ops.is_tensor(found) else found
+
+
+def case(z, y):
+    p = softmax(z).astype(np.float32)
+    shares = softmax(np.roll(z, 1, axis=0)).astype(np.float32)
+    return {
+        "logits": (y, z, {"from_logits": True}, {}),
+        "probabilities": (y, p, {}, {}),
+        "each": (y, p, {"reduction": None}, {}),
+        "sum": (y, p, {"reduction": "sum"}, {}),
+        "smoothed": (y, p, {"label_smoothing": 0.2}, {}),
+        "one hot": (np.eye(4, dtype=np.float32)[y], p, {}, {}),
+        "shares": (shares, p, {}, {}),
+        "a column": (y[:, None], p, {}, {}),
+        "weights": (y, p, {}, {"sample_weight": np.arange(len(y), dtype=np.float32)}),
+        "half": (y, p.astype(np.float16), {}, {}),
+        "half logits": (y, 20 * z.astype(np.float16), {"from_logits": True}, {}),
+        "zeros": (y, np.eye(4, dtype=np.float32)[(y + 1) % 4], {"reduction": None}, {}),
+        "two": (y % 2, p[:, :1], {"reduction": None}, {}),
+        "two as shares": (p[:, 1:2], p[:, :1], {"reduction": None}, {}),
+        "two logits": (y % 2, z[:, :1], {"from_logits": True}, {}),
+        "first axis": (np.stack([y, y], 1), np.stack([p, p], 2), {"axis": 1, "reduction": None}, {}),
+        "out of range": (y + 3, p, {"reduction": None}, {}),
+        "shape": (np.zeros((len(y), 3, 2)), p, {}, {}),
+        "smoothing": (y, p, {"label_smoothing": -0.1}, {}),
+    }
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_losses_with_every_option(rows, name):
+    """Beside those that are kept."""
+    z, y = (each[:12] for each in rows)
+    found = {}
+    for key, (y_true, y_pred, settings, given) in case(z, y).items():
+        found[key] = outcome(
+            lambda s=settings, y_true=y_true, y_pred=y_pred, g=given: EVERY[name](**s)(y_true, y_pred, **g)
+        )
+    config = {key: value for key, value in EVERY[name]().get_config().items() if key != "dtype"}
+    same_as_kept(KEPT, f"keras {name}", (found, config))
+
+
+def test_metrics_with_every_option(rows):
+    z, y = (each[:12] for each in rows)
+    p, found = softmax(z).astype(np.float32), {}
+    names = (
+        "geometric_accuracy",
+        "decisiveness",
+        "robustness",
+        "prediction_accuracy",
+        "brier_score",
+        "log_loss",
+        "penalized_brier_score",
+    )
+    for name in names:
+        for key, settings in {
+            "plain": {},
+            "floor": {"floor": 0.2},
+            "no floor": {"floor": 0},
+            "published": {"variant": "published"},
+        }.items():
+
+            def counted(name=name, settings=settings):
+                metric = ForecastMetric(name, **settings)
+                before = float(metric.result())
+                metric.update_state(y, p)
+                metric.update_state(y[:5], p[:5], np.array([0, 1, 2, 0.5, 3], np.float32))
+                return before, float(metric.result()), metric.get_config()["metric"]
+
+            found[f"{name} {key}"] = outcome(counted)
+    found["unknown"] = outcome(ForecastMetric, "accuracy")
+    found["way"] = outcome(ForecastMetric, variant="other")
+    logits = ForecastMetric(scale="logits")
+    logits.update_state(y, z)
+    logits.update_state(np.stack([y, y], 1), np.stack([z, z], 1), np.arange(12, dtype=np.float32)[:, None])
+    found["logits"] = float(logits.result())
+    many = ForecastMetric("brier_score")
+    for _ in range(300):
+        many.update_state(y, p, np.full(12, 1e6 / 3, np.float32))
+    known = np.mean(brier_score(y, p.astype(float), labels=range(4)))
+    assert float(many.result()) == pytest.approx(known, rel=3e-7)  # what each sum rounds off is kept
+    same_as_kept(KEPT, "keras metrics", found)

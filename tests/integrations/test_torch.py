@@ -2,17 +2,20 @@
 
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
+from kept import same_as_kept
 from unperplexed import InputError
 from unperplexed.integrations import torch as losses
 from unperplexed.scores import differentiable as _rules
 from unperplexed.scores import row_scores
 
+KEPT = Path(__file__).with_name("torch.json")
 RULES = {
     "brier_score": (losses.brier_loss, losses.BrierLoss()),
     "penalized_brier_score": (losses.penalized_brier_loss, losses.PenalizedBrierLoss()),
@@ -321,3 +324,71 @@ def test_an_empty_batch_sums_to_nothing():
     none = torch.zeros(0, 4), torch.zeros(0, dtype=torch.long)
     assert float(losses.brier_loss(*none, reduction="sum")) == 0
     assert losses.brier_loss(*none, reduction="none").shape == (0,)
+
+
+def outcome(of, *given, **named):
+    """What a call gives, or what it is refused with."""
+    try:
+        return of(*given, **named)
+    except InputError as error:
+        return f"refused: {error}"
+
+
+def array(found):
+    return found if isinstance(found, str) else found.detach().numpy()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_values_and_gradients_with_every_option(generator, name):
+    """Of all losses, beside those that are kept."""
+    x, y = logits(generator, 6, 4), classes(generator, 4, 6)
+    shares = torch.softmax(logits(generator, 6, 4), dim=1)
+    many, of_many = logits(generator, 3, 4, 2), classes(generator, 4, 3, 2)
+    x[0], x[1, 2] = 0, x[1].max()
+    each, by_class = EVERY[name], torch.tensor([1.0, 0.5, 2.0, 0.0], dtype=torch.float64)
+    asked = {
+        "plain": (x, y, {}),
+        "sum": (x, y, {"reduction": "sum"}),
+        "each": (x, y, {"reduction": "none"}),
+        "weights": (x, y, {"weight": by_class}),
+        "weights of each": (x, y, {"weight": by_class, "reduction": "none"}),
+        "smoothed": (x, y, {"label_smoothing": 0.1}),
+        "smoothed with weights": (x, y, {"label_smoothing": 0.3, "weight": by_class}),
+        "ignored": (x, torch.where(y == 2, -100, y), {}),
+        "all ignored": (x, torch.full_like(y, -100), {"reduction": "sum"}),
+        "another ignored": (x, y, {"ignore_index": int(y[0])}),
+        "shares": (x, shares, {}),
+        "shares with weights": (x, shares, {"weight": by_class, "label_smoothing": 0.1}),
+        "of many places": (many, of_many, {"reduction": "none"}),
+        "one row": (x[2], y[2], {}),
+        "far": (30 * x, y, {"reduction": "none"}),
+        "single precision": (x.float(), y, {}),
+        "half precision": (x.half(), y, {}),
+        "out of range": (x, y + 4, {}),
+        "below": (x, y - 9, {}),
+        "smoothing": (x, y, {"label_smoothing": 1.1}),
+        "reduction": (x, y, {"reduction": "median"}),
+        "shape": (x, y[:3], {}),
+        "whole numbers": (x.long(), y, {}),
+        "weight": (x, y, {"weight": by_class[:2]}),
+    }
+    found = {}
+    for key, (values, target, options) in asked.items():
+        leaf = values.detach().clone()
+        if leaf.is_floating_point():
+            leaf.requires_grad_()
+
+        def made(leaf=leaf, target=target, options=options):
+            known = {
+                key: getattr(each, key)
+                for key in ("r", "decisiveness", "accuracy", "robustness", "proper")
+                if hasattr(each, key)
+            }
+            return type(each)(**known, **options)(leaf, target)
+
+        value = outcome(made)
+        found[key] = array(value)
+        if not isinstance(value, str) and value.requires_grad:
+            value.sum().backward()
+            found[f"{key}, slope"] = leaf.grad.numpy()
+    same_as_kept(KEPT, f"torch {name}", (repr(each), found))

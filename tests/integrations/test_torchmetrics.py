@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from torch import distributed
 from torchmetrics import MetricCollection, MetricTracker
 from torchmetrics.classification import MulticlassAccuracy
 
+from kept import same_as_kept
 from unperplexed import SCORES, InputError, Tally, assess, diagnose, refinement_loss
 from unperplexed.integrations.metrics import HEADLINE
 from unperplexed.integrations.torchmetrics import ForecastMetric
+
+KEPT = Path(__file__).with_name("torchmetrics.json")
 
 
 def forecasts(n, classes, seed=1, dtype=torch.float64):
@@ -550,3 +554,80 @@ def test_former_names_are_refused_with_those_of_today(former, now):
 def test_other_scales_are_refused():
     with pytest.raises(InputError, match="scale: expected one of 'probability', 'logits', got 'percent'"):
         ForecastMetric(scale="percent")
+
+
+COUNTED = {
+    "two": (2, {}),
+    "three": (3, {}),
+    "three by class": (3, {"classes": 3}),
+    "coarse": (3, {"fraction_bits": 4}),
+    "logits": (3, {"scale": "logits"}),
+    "ignored": (3, {"ignore_index": 1}),
+    "other view": (3, {"view": "all-classes"}),
+    "two in all": (2, {"view": "all-classes", "floor": 0.01}),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_that_is_counted(name, weighted):
+    """Beside what is kept."""
+    classes, settings = COUNTED[name]
+    z, y = forecasts(90, classes)
+    x = z if "scale" in settings else torch.softmax(z, dim=1)
+    if not settings:
+        x[0], x[1] = 1 / classes, torch.nn.functional.one_hot(y[1], classes).double()
+    names = [*HEADLINE, "slope", "intercept", "ece", "refinement_loss", "prediction_accuracy", "brier_score"]
+    metric = ForecastMetric(names, **settings)
+    w = torch.arange(90, dtype=torch.float64) / 9 if weighted else None
+    for here in (slice(0, 50), slice(50, 90)):
+        metric.update(x[here], y[here], None if w is None else w[here])
+    other = ForecastMetric(names, **settings)
+    other.update(x[:20], y[:20])
+    values = {key: float(value) for key, value in metric.compute().items()}
+    tally = metric.tally()
+    metric.merge_state(other)
+    both = {key: float(value) for key, value in metric.compute().items()}
+    beside = (
+        tally.n_rows,
+        tally.n_weighing,
+        tally.weight,
+        tally.weight_squared,
+        tally.weighted,
+        tally.notes,
+        tally.pairs_table,
+    )
+    same_as_kept(KEPT, f"torchmetrics {name} {weighted}", (values, both, beside))
+
+
+def refused(of, *given):
+    with pytest.raises(InputError) as found:
+        of(*given)
+    return str(found.value)
+
+
+def test_what_cannot_be_counted():
+    p, y = torch.full((4, 3), 1 / 3), torch.tensor([0, 1, 2, 0])
+    found = [
+        refused(ForecastMetric().update, p, y[:3]),
+        refused(ForecastMetric().update, p.long(), y),
+        refused(ForecastMetric().update, p, y.double()),
+        refused(ForecastMetric().update, torch.tensor(0.5), torch.tensor(1)),
+        refused(ForecastMetric().update, p, y, torch.ones(3)),
+        refused(ForecastMetric(classes=4).update, p, y),
+        refused(ForecastMetric, "accuracy"),
+        refused(lambda: ForecastMetric(scale="odds")),
+    ]
+    for wrong in (p * 1.01, p * -1, p):
+        metric = ForecastMetric()
+        metric.update(wrong, y if wrong is not p else y + 2)
+        metric.update(p, y, torch.tensor([1.0, -1.0, float("nan"), 0.0]))
+        found.append(refused(metric.compute))
+    mixed = ForecastMetric()
+    mixed.update(p, y)
+    mixed.update(torch.full((2, 4), 0.25), y[:2])
+    found.append(refused(mixed.compute))
+    near = ForecastMetric()
+    near.update(p * 1.0009, y)
+    assert near.tally().n_rows == 4
+    same_as_kept(KEPT, "torchmetrics refused", found)
