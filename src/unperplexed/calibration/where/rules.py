@@ -327,7 +327,7 @@ class Scores:
         self._some = np.random.default_rng(0).choice(n, _MOMENT_ROWS, replace=False) if sampled else slice(None)
 
     @cached_property
-    def alike(self) -> tuple[Floats, Floats]:
+    def alike(self) -> tuple[AnyFloats, AnyFloats]:
         """Residuals of rows, by kind, and their standard deviations: what rows of a cluster may share."""
         return self.scored[None, :, 0], np.sqrt(self.variance)[None]
 
