@@ -172,6 +172,11 @@ SAME = {
     ("monitoring/monitored.py", "0  ->  1", "earliest: int = 0"): "it is always given",
     ("sources/readers/arrow.py", "0  ->  1", "file.seek(max(0,"): "a stream is longer than the mark at its end",
     ("report/matplotlib_draw.py", "4  ->  5", "zorder=4"): "above lines, and below texts, which are drawn later",
+    (
+        "comparison/sequential.py",
+        "log_first[decided[0]] > log_limit  ->  log_first[decided[0]] >= log_limit",
+        "",
+    ): "evidence equals the limit by chance alone",
     ("_lib/progress.py", "1  ->  2", "max(1, threads - 1)"): "how many threads wait for the same work",
     ("_lib/progress.py", "threads - 1  ->  threads + 1", ""): "how many threads wait for the same work",
     ("_lib/json_files.py", "1  ->  2", "LARGEST_FILE + 1"): "bytes read of a file that is too large either way",

@@ -211,8 +211,8 @@ def test_dispersion_compares_successive_periods():
     x = z / v
     own = 1 / v[1:] + 1 / v[:-1]
     squares = np.diff(x) ** 2 / own
-    for breaks, same in (([], [1, 1, 1]), ([1], [0, 1, 1]), ([2], [1, 0, 1]), ([3], [1, 1, 0])):
-        same = np.array(same, bool)
+    for breaks, some in (([], [1, 1, 1]), ([1], [0, 1, 1]), ([2], [1, 0, 1]), ([3], [1, 1, 0])):
+        same = np.array(some, bool)
         number = same.sum()
         shared = sum(1 / (v[k + 1] ** 2 * own[k] * own[k + 1]) for k in range(2) if same[k] and same[k + 1])
         freedom = number**2 / (number + 2 * shared)
