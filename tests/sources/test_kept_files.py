@@ -110,7 +110,11 @@ FILES = {
     "clusters by month": (CSV, PLAIN | {"clusters": ["day:month", "site"]}, {}),
     "blocks": (CSV, PLAIN | {"block": 2, "found": True}, {}),
     "keys": (CSV, PLAIN | {"keys": ["site", "day:year-quarter", "id:thirds", "day:weekday"]}, {}),
-    "keys of all kinds": (CSV, PLAIN | {"keys": ["id:quarters", "w:tenths", "day:year", "day:year-month", "day:quarter"]}, {}),
+    "keys of all kinds": (
+        CSV,
+        PLAIN | {"keys": ["id:quarters", "w:tenths", "day:year", "day:year-month", "day:quarter"]},
+        {},
+    ),
     "hour": (CSV, PLAIN | {"keys": ["day:hour"]}, {}),
     "no number": (CSV, PLAIN | {"keys": ["site:halves"]}, {}),
     "no date": (CSV, PLAIN | {"keys": ["site:month"]}, {}),
@@ -129,8 +133,16 @@ FILES = {
     "where wrong": (CSV, PLAIN | {"where": RowFilter("id >")}, {}),
     "pairs": (CSV, {"pairs": ["p=y", "q=y"]}, {}),
     "pairs by pattern": ("p_a,y_a,p_b,y_b\n.2,0,.7,1\n.3,1,.4,0\n", {"pairs": ["p_*=y_*"], "keys": ["pair"]}, {}),
-    "pairs chosen": ("p_a,y_a,p_b,y_b\n.2,0,.7,1\n.3,1,.4,0\n", {"pairs": ["p_*=y_*"], "where": RowFilter("prob > 0.25")}, {}),
-    "pairs in rows": ("p_a,y_a,p_b,y_b\n.2,0,.7,1\n.3,1,.4,0\n", {"pairs": ["p_*=y_*"], "clusters": ["row of the file"]}, {}),
+    "pairs chosen": (
+        "p_a,y_a,p_b,y_b\n.2,0,.7,1\n.3,1,.4,0\n",
+        {"pairs": ["p_*=y_*"], "where": RowFilter("prob > 0.25")},
+        {},
+    ),
+    "pairs in rows": (
+        "p_a,y_a,p_b,y_b\n.2,0,.7,1\n.3,1,.4,0\n",
+        {"pairs": ["p_*=y_*"], "clusters": ["row of the file"]},
+        {},
+    ),
     "pairs twice": (CSV, {"pairs": ["p=y", "p=y"]}, {}),
     "pairs of one": (CSV, {"pairs": ["p"]}, {}),
     "pairs of none": (CSV, {"pairs": ["x_*=y_*"]}, {}),
@@ -153,7 +165,11 @@ FILES = {
     "missing outcome": (with_line(3, "3,2024-02-01,a,,0.5,0.5,1"), PLAIN, {}),
     "missing dropped": (with_line(3, "3,2024-02-01,a,,0.5,0.5,1"), PLAIN, {"options": {"invalid": ["drop"]}}),
     "marks": (with_line(3, "3,2024-02-01,a,NA,0.5,0.5,1"), PLAIN, {"na": [], "options": {"invalid": ["drop"]}}),
-    "own marks": (with_line(3, "3,2024-02-01,a,xx,-9,0.5,1"), PLAIN, {"na": ["xx", "-9"], "options": {"invalid": ["drop"]}}),
+    "own marks": (
+        with_line(3, "3,2024-02-01,a,xx,-9,0.5,1"),
+        PLAIN,
+        {"na": ["xx", "-9"], "options": {"invalid": ["drop"]}},
+    ),
     "text": (with_line(4, "4,2024-02-03,b,0,none,0.875,3"), PLAIN, {}),
     "percent sign": (with_line(4, "4,2024-02-03,b,0,12%,0.875,3"), PLAIN, {}),
     "percent": ("y,p\n1,90%\n0,12 %\n1,100\n", PLAIN, {"options": {"scale": "percent"}}),
@@ -188,7 +204,7 @@ FILES = {
     "encoding": (CSV, PLAIN, {"encoding": "utf-17"}),
     "predictions": (CSV, {"prob": ["p"], "outcomes": False}, {}),
     "part": (CSV.replace(",1,", ",yes,").replace(",0,", ",no,"), PLAIN, {"whole": False}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -201,9 +217,29 @@ def test_text_files(name, tmp_path):
 
 
 IN_BATCHES = [
-    "plain", "guessed", "labelled", "weights", "clusters", "clusters by month", "blocks", "keys", "where with keys", "rivals", "one hot",
-    "pattern", "positive label", "ignored", "missing dropped", "marks", "own marks", "quotes", "crlf", "no end", "semicolons", "predictions",
-]  # fmt: skip
+    "plain",
+    "guessed",
+    "labelled",
+    "weights",
+    "clusters",
+    "clusters by month",
+    "blocks",
+    "keys",
+    "where with keys",
+    "rivals",
+    "one hot",
+    "pattern",
+    "positive label",
+    "ignored",
+    "missing dropped",
+    "marks",
+    "own marks",
+    "quotes",
+    "crlf",
+    "no end",
+    "semicolons",
+    "predictions",
+]
 
 
 @pytest.mark.parametrize("name", IN_BATCHES)
@@ -217,13 +253,19 @@ FRAME = pl.DataFrame(
     {
         "y": ["b", "a", "b", "a", "b"],
         "p": [[0.25, 0.75], [0.5, 0.5], [0.0, 1.0], [0.9, 0.1], [0.4, 0.6]],
-        "s": [{"q": 0.75, "of": {"w": 1}}, {"q": 0.5, "of": {"w": 2}}, {"q": 1.0, "of": {"w": 1}}, {"q": 0.1, "of": {"w": 1}}, {"q": 0.6, "of": {"w": 4}}],
+        "s": [
+            {"q": 0.75, "of": {"w": 1}},
+            {"q": 0.5, "of": {"w": 2}},
+            {"q": 1.0, "of": {"w": 1}},
+            {"q": 0.1, "of": {"w": 1}},
+            {"q": 0.6, "of": {"w": 4}},
+        ],
         "at": [datetime(2024, 1, day, 6, 30) for day in range(1, 6)],
         "day": [date(2024, 1, day) for day in range(1, 6)],
         "ok": [True, False, None, True, False],
         "n": [1, 2, None, 4, 5],
     }
-)  # fmt: skip
+)
 
 
 def write(form, folder, frame=FRAME):
@@ -248,20 +290,27 @@ def write(form, folder, frame=FRAME):
 
 @pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl", "jsonl.gz", "npz"])
 def test_other_formats(form, tmp_path):
-    path, asked = write(form, tmp_path), {
-        "lists": {"truth": ["y"], "prob": ["p"]},
-        "guessed": {},
-        "inside": {"truth": ["y"], "prob": ["b=q" if form == "npz" else "b=s.q"], "weight": "w" if form == "npz" else "s.of.w"},
-        "keys": {"truth": ["y"], "prob": ["p"], "keys": ["at", "day:weekday", "ok", "n"]},
-        "hours": {"truth": ["y"], "prob": ["p"], "keys": ["at:hour"]},
-        "where": {"truth": ["y"], "prob": ["p"], "where": RowFilter("n > 1")},
-        "where true": {"truth": ["y"], "prob": ["p"], "where": RowFilter("ok")},
-        "lists as outcomes": {"truth": ["p"], "prob": ["p"]},
-        "struct": {"truth": ["y"], "prob": ["s"]},
-        "no column": {"truth": ["y"], "prob": ["s.r"]},
-        "weight of lists": {"truth": ["y"], "prob": ["p"], "weight": "p"},
-        "key of lists": {"truth": ["y"], "prob": ["b=q" if form == "npz" else "b=s.q"], "keys": ["p"]},
-    }  # fmt: skip
+    path, asked = (
+        write(form, tmp_path),
+        {
+            "lists": {"truth": ["y"], "prob": ["p"]},
+            "guessed": {},
+            "inside": {
+                "truth": ["y"],
+                "prob": ["b=q" if form == "npz" else "b=s.q"],
+                "weight": "w" if form == "npz" else "s.of.w",
+            },
+            "keys": {"truth": ["y"], "prob": ["p"], "keys": ["at", "day:weekday", "ok", "n"]},
+            "hours": {"truth": ["y"], "prob": ["p"], "keys": ["at:hour"]},
+            "where": {"truth": ["y"], "prob": ["p"], "where": RowFilter("n > 1")},
+            "where true": {"truth": ["y"], "prob": ["p"], "where": RowFilter("ok")},
+            "lists as outcomes": {"truth": ["p"], "prob": ["p"]},
+            "struct": {"truth": ["y"], "prob": ["s"]},
+            "no column": {"truth": ["y"], "prob": ["s.r"]},
+            "weight of lists": {"truth": ["y"], "prob": ["p"], "weight": "p"},
+            "key of lists": {"truth": ["y"], "prob": ["b=q" if form == "npz" else "b=s.q"], "keys": ["p"]},
+        },
+    )
     found = {
         name: outcome(tmp_path, lambda each=each: rows_of([str(path)], Selection(**each), FileReading()))
         for name, each in asked.items()
@@ -340,10 +389,21 @@ def test_several_files(tmp_path):
 
 def test_columns_as_keys():
     given = [
-        np.array([1, 2]), np.array([1.0, 2.5, np.nan]), np.array([1.0, 2.0]), np.array([b"a", b"\xff"]), np.array(["a", "b"]),
-        np.array([True, False]), np.array([[1], [2]]), np.array([2**63], np.uint64), pl.Series([1.5, None]), pl.Series(["3.0", "03.0", "-7.0", "x"]),
-        pl.Series([datetime(2024, 1, 2, 3)]), pl.Series([date(2024, 1, 2)]), np.array([1.5], np.float32), pl.Series([1e300, 2.0]),
-    ]  # fmt: skip
+        np.array([1, 2]),
+        np.array([1.0, 2.5, np.nan]),
+        np.array([1.0, 2.0]),
+        np.array([b"a", b"\xff"]),
+        np.array(["a", "b"]),
+        np.array([True, False]),
+        np.array([[1], [2]]),
+        np.array([2**63], np.uint64),
+        pl.Series([1.5, None]),
+        pl.Series(["3.0", "03.0", "-7.0", "x"]),
+        pl.Series([datetime(2024, 1, 2, 3)]),
+        pl.Series([date(2024, 1, 2)]),
+        np.array([1.5], np.float32),
+        pl.Series([1e300, 2.0]),
+    ]
     found = [[str(key_column(each, "k").dtype), *map(str, key_column(each, "k").to_list())] for each in given]
     bad = np.zeros((2, 2)), np.zeros((2, 1, 1)), pl.Series([[1], [2]]), pl.Series([{"a": 1}])
     same_as_kept(KEPT, "keys", (found, [outcome("", key_column, each, "k") for each in bad]))
@@ -377,10 +437,16 @@ def test_conditions_and_what_is_made_of_columns():
         for each in asked[:-1]
     }
     written = [
-        condition_of(["a"], ("x",), [("x",), ("y",)]), condition_of(["a"], ("1",), [("1",), ("2",)]), condition_of(["a"], (1,), [(1,), (2.5,)]),
-        condition_of(["a"], (None,), [(None,), ("y",)]), condition_of(["A b"], ("it's",), [("it's",)]), condition_of(["a", 'b"'], ("x", 2), [("x", 2)]),
-        condition_of(["a"], (True,), [(True,)]), condition_of(["a"], ("x",), [("x",), (1,)]), condition_of(["a"], ("1",), [("1",), ("x",)]),
-    ]  # fmt: skip
+        condition_of(["a"], ("x",), [("x",), ("y",)]),
+        condition_of(["a"], ("1",), [("1",), ("2",)]),
+        condition_of(["a"], (1,), [(1,), (2.5,)]),
+        condition_of(["a"], (None,), [(None,), ("y",)]),
+        condition_of(["A b"], ("it's",), [("it's",)]),
+        condition_of(["a", 'b"'], ("x", 2), [("x", 2)]),
+        condition_of(["a"], (True,), [(True,)]),
+        condition_of(["a"], ("x",), [("x",), (1,)]),
+        condition_of(["a"], ("1",), [("1",), ("x",)]),
+    ]
     made = {}
     texts = pl.Series(["2024-01-31 05:10", "2024-04-01T23:00:00", "2023-12-25 00:59"])
     for how in (
@@ -417,10 +483,17 @@ def test_conditions_and_what_is_made_of_columns():
 
 def test_frames_of_engines():
     asked = [
-        {"truth": "y", "prob": "p"}, {"truth": "y", "prob": ["p", "q"], "weight": "w"}, {"pairs": [("p", "y")]}, {"truth": "y", "prob": "p", "clusters": "c"},
-        {"truth": "y", "prob": "x"}, {"prob": "p"}, {"truth": "y", "prob": "p", "parts": ["surprises"]}, {"truth": "y", "prob": "p", "parts": ["shards"]},
-        {"truth": "y", "prob": "p", "parts": ["shards"], "clusters": ["c"]}, {"truth": "y", "prob": "p", "labels": ["a", "b"], "pos_label": "b"},
-    ]  # fmt: skip
+        {"truth": "y", "prob": "p"},
+        {"truth": "y", "prob": ["p", "q"], "weight": "w"},
+        {"pairs": [("p", "y")]},
+        {"truth": "y", "prob": "p", "clusters": "c"},
+        {"truth": "y", "prob": "x"},
+        {"prob": "p"},
+        {"truth": "y", "prob": "p", "parts": ["surprises"]},
+        {"truth": "y", "prob": "p", "parts": ["shards"]},
+        {"truth": "y", "prob": "p", "parts": ["shards"], "clusters": ["c"]},
+        {"truth": "y", "prob": "p", "labels": ["a", "b"], "pos_label": "b"},
+    ]
     names, found = ["y", "p", "q", "w", "c"], []
     for by in ("", ["c"]):
         for each in asked:
@@ -441,10 +514,17 @@ def test_frames_of_engines():
 
 N = np.arange(8)
 WIDE = pl.DataFrame(
-    {"y": np.round(np.sin(N), 2), "mean": np.round(np.cos(N), 2), "sd": 1 + N / 10, "w": N + 1.0, "site": list("abababab"), "day": [f"2024-01-0{k + 1}" for k in N]}
+    {
+        "y": np.round(np.sin(N), 2),
+        "mean": np.round(np.cos(N), 2),
+        "sd": 1 + N / 10,
+        "w": N + 1.0,
+        "site": list("abababab"),
+        "day": [f"2024-01-0{k + 1}" for k in N],
+    }
     | {f"q{level:g}": np.round(np.cos(N) + ndtri(level), 3) for level in (0.1, 0.5, 0.9)}
     | {f"m{k}": np.round(np.cos(N + k), 3) for k in range(4)}
-)  # fmt: skip
+)
 LONG = WIDE.unpivot(["q0.1", "q0.5", "q0.9"], index=["day", "site", "y", "w"]).with_columns(
     pl.col("variable").str.slice(1).cast(float).alias("level")
 )
@@ -465,10 +545,20 @@ SELECTED = {
     "no column": (WIDE, "distribution", ["normal", "mean=men", "sd=sd"], {}),
     "clusters": (WIDE, "distribution", ["normal", "mean=mean", "sd=sd"], {"clusters": ["site"]}),
     "pit": (WIDE.with_columns(pit=pl.Series((N + 0.5) / 8)), "pit", ["pit"], {"truth": ""}),
-    "text": (WIDE.with_columns(pl.when(pl.col("sd") > 1.5).then(pl.lit("x")).otherwise(pl.col("sd").cast(str)).alias("sd")), "distribution", ["normal", "mean=mean", "sd=sd"], {}),
-    "missing": (WIDE.with_columns(pl.when(pl.col("sd") > 1.5).then(None).otherwise("y").alias("y")), "distribution", ["normal", "mean=mean", "sd=sd"], {}),
+    "text": (
+        WIDE.with_columns(pl.when(pl.col("sd") > 1.5).then(pl.lit("x")).otherwise(pl.col("sd").cast(str)).alias("sd")),
+        "distribution",
+        ["normal", "mean=mean", "sd=sd"],
+        {},
+    ),
+    "missing": (
+        WIDE.with_columns(pl.when(pl.col("sd") > 1.5).then(None).otherwise("y").alias("y")),
+        "distribution",
+        ["normal", "mean=mean", "sd=sd"],
+        {},
+    ),
     "no outcome": (WIDE.drop("y"), "distribution", ["normal", "mean=mean", "sd=sd"], {"truth": None}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SELECTED)
@@ -571,13 +661,20 @@ def test_groups_of_a_file(tmp_path):
 
 HUB = pl.DataFrame(
     [
-        {"location": f"0{site}", "target_end_date": f"2024-01-0{day}", "horizon": day, "output_type": kind, "output_type_id": level, "value": round(site + day / 2 + at, 2)}
+        {
+            "location": f"0{site}",
+            "target_end_date": f"2024-01-0{day}",
+            "horizon": day,
+            "output_type": kind,
+            "output_type_id": level,
+            "value": round(site + day / 2 + at, 2),
+        }
         for site in (1, 2)
         for day in (1, 2, 3)
         for kind, levels in (("quantile", ("0.1", "0.5", "0.9")), ("mean", (None,)), ("sample", ("1", "2", "3")))
         for at, level in enumerate(levels)
     ]
-)  # fmt: skip
+)
 SHARES = HUB.filter(pl.col("output_type") == "quantile").with_columns(
     output_type=pl.lit("cdf"),
     value=pl.col("output_type_id").cast(pl.Float64),
@@ -611,16 +708,36 @@ ASKED = {
     "no value": (HUB, TRUTH.rename({"observation": "seen"}), {}, {}),
     "named value": (HUB, TRUTH.rename({"observation": "seen"}), {"truth": "seen"}, {}),
     "twice": (HUB, pl.concat([TRUTH, TRUTH[:1]]), {}, {}),
-    "versions": (HUB, pl.concat([TRUTH, TRUTH[:2].with_columns(observation=7.0)]).with_columns(as_of=pl.Series([*"1111122"])), {}, {}),
-    "missing": (HUB, TRUTH.with_columns(observation=pl.when(pl.col("observation") > 2).then(None).otherwise("observation")), {}, {}),
+    "versions": (
+        HUB,
+        pl.concat([TRUTH, TRUTH[:2].with_columns(observation=7.0)]).with_columns(as_of=pl.Series([*"1111122"])),
+        {},
+        {},
+    ),
+    "missing": (
+        HUB,
+        TRUTH.with_columns(observation=pl.when(pl.col("observation") > 2).then(None).otherwise("observation")),
+        {},
+        {},
+    ),
     "targets": (HUB.with_columns(target=pl.Series(["a", "b"] * 21)), TRUTH, {}, {}),
     "cdf": (SHARES, TRUTH, {}, {}),
     "categories": (CATEGORIES, LEVELS_OF, {"ordered": True}, {"labels": ["low", "mid", "high", "top"]}),
     "categories unnamed": (CATEGORIES, LEVELS_OF, {"ordered": True}, {}),
-    "other category": (CATEGORIES, LEVELS_OF.with_columns(value=pl.lit("none")), {"ordered": True}, {"labels": ["low", "mid", "high"]}),
-    "categories by line": (CATEGORIES, CATEGORIES.select("location", "day", "output_type_id", value=pl.Series([1, 0, 0, 0, 0, 1, 0, 1, 0])), {"ordered": True}, {"labels": ["low", "mid", "high"]}),
+    "other category": (
+        CATEGORIES,
+        LEVELS_OF.with_columns(value=pl.lit("none")),
+        {"ordered": True},
+        {"labels": ["low", "mid", "high"]},
+    ),
+    "categories by line": (
+        CATEGORIES,
+        CATEGORIES.select("location", "day", "output_type_id", value=pl.Series([1, 0, 0, 0, 0, 1, 0, 1, 0])),
+        {"ordered": True},
+        {"labels": ["low", "mid", "high"]},
+    ),
     "quantiles as categories": (HUB, TRUTH, {"ordered": True}, {}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -737,11 +854,21 @@ def test_files_of_arrays(tmp_path):
     (tmp_path / "cut.npy").write_bytes((tmp_path / "p.npy").read_bytes()[:-8])
     (tmp_path / "not.npy").write_text("no array")
     asked = [
-        ("p.npy", {"truth": [str(tmp_path / "y.npy")]}), ("p.npy", {}), ("both.npz", {}), ("more.npz", {"truth": ["y"]}), ("more.npz", {"truth": ["y"], "prob": ["other", "one"]}),
-        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["text"]}), ("deep.npz", {"truth": ["y"], "prob": ["cube"]}), ("deep.npz", {"truth": ["text"], "prob": ["p"]}),
-        ("object.npy", {}), ("cut.npy", {"truth": [str(tmp_path / "y.npy")]}), ("not.npy", {}), ("p.npy", {"truth": [str(tmp_path / "both.npz")]}),
-        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["cube"]}), ("more.npz", {"truth": ["y"], "prob": ["one", "scores"]}),
-    ]  # fmt: skip
+        ("p.npy", {"truth": [str(tmp_path / "y.npy")]}),
+        ("p.npy", {}),
+        ("both.npz", {}),
+        ("more.npz", {"truth": ["y"]}),
+        ("more.npz", {"truth": ["y"], "prob": ["other", "one"]}),
+        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["text"]}),
+        ("deep.npz", {"truth": ["y"], "prob": ["cube"]}),
+        ("deep.npz", {"truth": ["text"], "prob": ["p"]}),
+        ("object.npy", {}),
+        ("cut.npy", {"truth": [str(tmp_path / "y.npy")]}),
+        ("not.npy", {}),
+        ("p.npy", {"truth": [str(tmp_path / "both.npz")]}),
+        ("deep.npz", {"truth": ["y"], "prob": ["p"], "keys": ["cube"]}),
+        ("more.npz", {"truth": ["y"], "prob": ["one", "scores"]}),
+    ]
     found = {
         f"{at} {name}": outcome(
             tmp_path,
