@@ -87,7 +87,7 @@ def plan(
         (0.5, 1).
     design_effect : float, default 1.0
         Factor for rows that depend on one another, such as patients of a
-        hospital: rows divided by effective rows.
+        hospital: the square of that by which clusters widen an interval.
 
     Returns
     -------
