@@ -14,6 +14,9 @@ import numpy as np
 from unperplexed.sources.readers import sheet_process, spreadsheet
 
 NUMBERS = ["", "-1", "0", "7", "1048576", "4294967295", "18446744073709551615", "9" * 30, "1e9", "x", "NaN"]
+_LONGEST = 1 << 24
+"""Characters that are repeated, at most: the memory of what spoils is no finding."""
+
 CELLS = ["A1", "XFD1048576", "A0", "ZZZZ9", "A99999999999", "B", "7", "GR100000", ""]
 
 
@@ -91,7 +94,11 @@ def _spoiled_part(text: str, rng: np.random.Generator) -> str:
     if kind == 3:
         return text[: tag.start()] + text[tag.end() :]
     if kind == 4:
-        return text[: tag.end()] + tag[0] * int(rng.integers(1, 2000)) + text[tag.end() :]
+        return (
+            text[: tag.end()]
+            + tag[0] * int(rng.integers(1, min(2000, _LONGEST // len(tag[0]) + 2)))
+            + text[tag.end() :]
+        )
     at = int(rng.integers(len(text) + 1))
     return text[:at] if rng.random() < 0.4 else text[:at] + "a" * int(10 ** rng.uniform(0, 6)) + text[at:]
 

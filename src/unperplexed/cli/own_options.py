@@ -169,7 +169,7 @@ def add_plan(command: argparse.ArgumentParser) -> None:
     add.many("--precision", "METRIC=WIDTH", text)
     add.many("--thresholds", "P", "thresholds of the net benefit", type=float)
     add.number("--power", "P", "probability of seeing the bias and the slope (default: 0.8)", 0.8)
-    text = "factor for rows that depend on one another: the square of that by which clusters widen an interval (default: 1)"
+    text = "factor for dependent rows: the square of that by which clusters widen an interval (default: 1)"
     add.number("--design-effect", "FACTOR", text, 1.0)
     options.add_json(command)
 

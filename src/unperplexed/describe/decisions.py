@@ -275,7 +275,7 @@ _FEWEST_OF_EACH = 10
 def plan_document(p: Plan, naming: Naming, *, brief: bool) -> Document:
     """Describe how many rows a study needs."""
     known = "all predictions alike" if p.auc is None else f"AUC {p.auc:.4g}"
-    least = math.ceil(_FEWEST_OF_EACH * p.design_effect / min(p.rate, 1 - p.rate))
+    least = math.ceil(round(_FEWEST_OF_EACH * p.design_effect / min(p.rate, 1 - p.rate), 6))  # 1 - 0.9 is below 0.1
     few = f"fewer than {_FEWEST_OF_EACH} of an outcome, for which the formula is inexact: take at least {least:,} rows"
     questions, rows = Column("question", [*p.needs], words=True), Column("rows", [count(n) for n in p.needs.values()])
     return Document(

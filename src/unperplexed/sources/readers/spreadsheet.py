@@ -57,7 +57,7 @@ def bounds(path: Path) -> tuple[int, int]:
 def _unpacked(path: Path) -> int:
     """Count the bytes of a file's parts, before any is unpacked."""
     size = packed = path.stat().st_size
-    with suppress(zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as archive:
+    with suppress(zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError), zipfile.ZipFile(path) as archive:
         size = sum(part.file_size for part in archive.infolist())
     if size > max(_UNPACKED, _PACKED_TO * packed):
         raise InputError(f"holds {size:,} bytes packed into {packed:,}, which no table does; save it as CSV.")
