@@ -21,7 +21,7 @@ from .exhibits import Exhibit, Line, Made, Report
 from .page import published
 
 TITLE = "[CM] Classifier metrics at scale"
-SOURCE = "The paper applies the three averages to classifiers of many classes."
+SOURCE = "Classifiers of many classes get the three averages."
 
 Classified = tuple[NDArray[np.integer], NDArray[np.floating]]
 """What happened, and reported probabilities."""
@@ -266,13 +266,13 @@ EXHIBITS = [
     Exhibit(
         "cm-table-1",
         "Tables 1 and 2 as printed",
-        "The table has the values that the paper prints for its networks, and what follows.",
+        "First come the values that the paper prints for its networks, and then what these imply, such as slopes.",
         print_alone,
     ),
     Exhibit(
         "cm-table-2",
         "Table 2: the effect of the floor",
-        "The table has the three predicted means of four networks at five floors.",
+        "Four networks have these three predicted means at five floors.",
         floors,
     ),
 ]

@@ -485,8 +485,8 @@ EXHIBITS = [
         "n17-figure-7",
         "Figure 7: the divergence probability",
         (
-            "This ratio of model to source probability stands where the line from the origin through the "
-            "geometric means reaches one. Dotted lines project both means onto the axes."
+            "To read off the divergence probability, the model's geometric mean divided by the source's, follow the "
+            "line from the origin through the point of both means until the source probability is 1."
         ),
         divergence,
     ),

@@ -22,10 +22,10 @@ INTRODUCTION = """# The papers, figure by figure
 
 *Also called: replication, reproduction study, errata.*
 
-Four papers describe the averages and scores from which `unperplexed` started. Does the package compute what they print?
-This page makes their figures and tables anew, with public functions only, and reproduces 65 of the 87 printed numbers.
-The first table counts them, and its last column says why some differ. A number is *reproduced* if ours rounds to it or,
-for a formula, if both sides agree to six digits.
+`unperplexed` started from the averages and scores of four papers. Does it compute what they print? This page makes
+their figures and tables anew, with public functions only, and reproduces 65 of the 87 printed numbers. The first table
+counts them, and its last column says why some differ. (It leaves out the third paper, whose predictions are not
+public.) A number is *reproduced* if ours rounds to it or, for a formula, if both sides agree to six digits.
 
 """
 
@@ -35,9 +35,9 @@ Below, *printed* is empty if the paper has no number, and *how* names the method
 choices that a paper leaves open. Crosses in pictures mark printed values. The [glossary](../reference/glossary.md)
 explains geometric accuracy, robustness and decisiveness.
 
-To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. The numbers shown come
-out the same. [CM] Figure 1 and Table 2 stay as they are unless `UNPERPLEXED_DATA` names a folder with the predictions
-of the networks, which are not in the repository.
+To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. You get the numbers
+shown here. Only [CM] Figure 1 and Table 2 stay as they are, unless `UNPERPLEXED_DATA` names a folder with the
+predictions of networks, which are not in the repository.
 """
 
 _HEAD = ("", "printed", "ours", "difference", "how")

@@ -443,7 +443,7 @@ EXHIBITS = [
         "Figure 1: density, perplexity and entropy of the normal",
         (
             "For the standard normal, the average density equals the density at one standard deviation from "
-            "the mean. Perplexity and entropy are its inverse and the logarithm of the inverse."
+            "the mean. Perplexity is its inverse, and entropy is the logarithm of perplexity."
         ),
         normal,
     ),
@@ -468,7 +468,7 @@ EXHIBITS = [
         "Section 3: the density with the smallest average",
         (
             "Among densities with the same escort variance, the coupled Gaussian that belongs to an order has "
-            "the smallest average of that order. The paper states this without a picture."
+            "the smallest average of that order."
         ),
         minimum,
     ),
@@ -476,8 +476,8 @@ EXHIBITS = [
         "rp-figure-3",
         "Figure 3: risk profiles of the normal model",
         (
-            "The risk profiles (means of all orders) in two to ten dimensions are drawn with the three "
-            "means and the prediction accuracy."
+            "The risk profiles have the means of all orders in two to ten dimensions, with the three means and the "
+            "prediction accuracy."
         ),
         partial(
             profiles,

@@ -138,7 +138,7 @@ EXHIBITS = [
     Exhibit(
         "ssr-definitions",
         "Definitions: formula and program",
-        "The table compares the penalized scores of the formulas, the published program and this package.",
+        "The penalized scores come from the formulas, the published program and this package.",
         definitions,
         why="Ours shares the penalty among tied classes, but the formula takes the first of them as the top one.",
     ),

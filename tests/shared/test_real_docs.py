@@ -86,7 +86,7 @@ def test_elections_games():
     states(
         "elections-and-sports",
         f"In {nba.n_rows:,} games the home team is overpredicted",
-        f"mean prediction is {p.mean():.3f}, the observed frequency {y.mean():.3f}",
+        f"mean prediction is {p.mean():.3f}, but the observed frequency only {y.mean():.3f}",
         f"calibration slope is {slope_of(slope)}",
         f"The bias costs {bias.cost:.4f} nats a game, the overconfidence {slope.cost:.4f}",
     )
