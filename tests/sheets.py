@@ -94,11 +94,8 @@ def _spoiled_part(text: str, rng: np.random.Generator) -> str:
     if kind == 3:
         return text[: tag.start()] + text[tag.end() :]
     if kind == 4:
-        return (
-            text[: tag.end()]
-            + tag[0] * int(rng.integers(1, min(2000, _LONGEST // len(tag[0]) + 2)))
-            + text[tag.end() :]
-        )
+        most = min(2000, _LONGEST // max(len(tag[0]), 1) + 2)
+        return text[: tag.end()] + tag[0] * int(rng.integers(1, most)) + text[tag.end() :]
     at = int(rng.integers(len(text) + 1))
     return text[:at] if rng.random() < 0.4 else text[:at] + "a" * int(10 ** rng.uniform(0, 6)) + text[at:]
 

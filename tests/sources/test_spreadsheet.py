@@ -167,6 +167,14 @@ def test_what_is_no_spreadsheet(tmp_path, content):
         tally_files(path, truth="y", prob="p")
 
 
+def test_names_of_parts_that_are_no_utf8(tmp_path, write):
+    path = write({"Daten": table()})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("\u00e9.xml", "")
+    path.write_bytes(path.read_bytes().replace("\u00e9.xml".encode(), b"\xb7\xb7.xml"))
+    assert accuracy(tally_files(path, truth="event", prob="chance")) == accuracy(Tally.of(Y, P))
+
+
 def changed(path, name, change):
     """Change the text of one part of a spreadsheet; None takes it out."""
     with zipfile.ZipFile(path) as archive:
