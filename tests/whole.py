@@ -40,8 +40,8 @@ def stored(path: Path, text: str) -> None:
 
 
 def _decimals(line: str) -> list[str]:
-    """Places behind the points of numbers as documents show them, which have three or fewer."""
-    return re.findall(r"(?<=\d)[.]\d{1,3}(?!\d)", re.sub(r"\d(?=[.])|(?<=[.\d])\d", "0", line))
+    """Places behind the points of numbers as documents show them, which have four or fewer."""
+    return re.findall(r"(?<=\d)[.]\d{1,4}(?!\d)", re.sub(r"\d(?=[.])|(?<=[.\d])\d", "0", line))
 
 
 def written(value: object) -> str:
