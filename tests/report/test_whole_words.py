@@ -916,6 +916,7 @@ def test_signs_of_findings():
 
     assert [sign(("bias", x)) for x in (0.1, 0.0, -0.1)] == [1, -1, -1]
     assert sign(("bias", 0.1), ("tail", 0.1)) == sign(("certainty", 3)) == -1
+    assert estimate(0.5, (0.5 - 1e-12, 0.5 + 1e-12))[0] == "0.500000000"
     assert told_apart(0.1, 0.1 + 1e-12) == ("0.100000000", "0.100000000")
     assert told_apart(0.12345678, 0.12345679) == ("0.12345678", "0.12345679")
     assert told_apart(0.123456781, 0.123456782) == ("0.123456781", "0.123456782")
