@@ -35,7 +35,13 @@ def stored(path: Path, text: str) -> None:
     expected = path.read_text("utf-8")
     for got, wanted in zip(text.splitlines(), expected.splitlines(), strict=False):
         assert not differs(got, wanted), f"{path.name}:\n{got}\nis not\n{wanted}"
+        assert _decimals(got) == _decimals(wanted), f"{path.name}: other decimals:\n{got}\nis not\n{wanted}"
     assert len(text.splitlines()) == len(expected.splitlines()), path.name
+
+
+def _decimals(line: str) -> list[str]:
+    """Places behind the points of numbers as documents show them, which have four or fewer."""
+    return re.findall(r"(?<=\d)[.]\d{1,4}(?!\d)", re.sub(r"\d(?=[.])|(?<=[.\d])\d", "0", line))
 
 
 def written(value: object) -> str:

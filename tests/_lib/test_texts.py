@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 from unperplexed import InputError
-from unperplexed._lib import elementary, errors, formatting
+from unperplexed._lib import elementary, errors, formatting, public_names
 from unperplexed._lib.serialize import SCHEMA, json_text, plain_values, result_json
 
 NAN, INF = math.nan, math.inf
@@ -346,3 +346,18 @@ def test_rows_are_reduced_to_a_column(columns):
     found = elementary.of_rows(np.add, x)
     assert found.shape == (4, 1)
     np.testing.assert_allclose(found[:, 0], x.sum(axis=1), rtol=1e-14)
+
+
+def test_public_names_are_loaded_on_first_use():
+    load, names, listed = public_names.public_names("unperplexed")
+    assert load("InputError") is InputError
+    assert load("assess").__module__ == "unperplexed.assessment.assess"
+    assert load("scores").__name__ == "unperplexed.scores"
+    assert {"assess", "InputError"} <= {*names()}
+    assert {*listed} <= {*names()}
+    with pytest.raises(
+        AttributeError, match="module 'unperplexed' has no attribute 'brier_score'; did you mean unperplexed.scores"
+    ):
+        load("brier_score")
+    with pytest.raises(AttributeError, match="no attribute '_x'$"):
+        load("_x")

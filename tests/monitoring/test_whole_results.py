@@ -408,6 +408,7 @@ def test_histories_that_do_not_go_on_are_refused():
         ("2026-03-02", tally(65), "this period is in the history with other forecasts"),
         ("2026-03-01", tally(65), "it is before 2026-03-02"),
         ("2026-W10", tally(65), "it has days of 2026-03-02"),
+        ("2026-03-01/2026-03-02", tally(65), "it has days of 2026-03-02"),
         ("03/04/2026", tally(65), "the order of day and month is ambiguous"),
         ("b", tally(64), "the same forecasts and outcomes as those"),
         ("b", {"s": tally(65)}, "some periods have groups and others have none"),

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.offsetbox import AnnotationBbox
+from matplotlib.patches import Rectangle
 
 from unperplexed.report import svg
 from unperplexed.report.chart import (
+    SCALE_STEPS,
     Axis,
     Bars,
     Cells,
@@ -356,3 +359,17 @@ def test_pictures_suit_their_charts():
     assert chart_size(_heat_map()) == pytest.approx((6.8, 2.45))
     assert chart_size(_reliability()) == (5.2, 5.6)
     assert chart_size(_histogram()) == (6.4, 4.4)
+
+
+def test_a_scale_of_colours_goes_from_one_end_to_the_other():
+    ax = draw(_heat_map(), Figure().subplots())
+    [scale] = [each for each in ax.get_children() if isinstance(each, AnnotationBbox)]
+    boxes = scale.findobj(lambda each: isinstance(each, Rectangle) and each.get_height() == 8)
+    assert [each.get_x() for each in boxes] == [11 * at for at in range(8)]
+    assert [each.get_facecolor()[3] for each in boxes] == pytest.approx([cell_opacity(each) for each in SCALE_STEPS])
+    assert (
+        len({each.get_facecolor()[:3] for each in boxes[:4]})
+        == len({each.get_facecolor()[:3] for each in boxes[4:]})
+        == 1
+    )
+    assert boxes[3].get_facecolor()[:3] != boxes[4].get_facecolor()[:3]

@@ -916,6 +916,22 @@ def test_signs_of_findings():
 
     assert [sign(("bias", x)) for x in (0.1, 0.0, -0.1)] == [1, -1, -1]
     assert sign(("bias", 0.1), ("tail", 0.1)) == sign(("certainty", 3)) == -1
+    assert estimate(0.5, (0.5 - 1e-12, 0.5 + 1e-12))[0] == "0.500000000"
     assert told_apart(0.1, 0.1 + 1e-12) == ("0.100000000", "0.100000000")
     assert told_apart(0.12345678, 0.12345679) == ("0.12345678", "0.12345679")
     assert told_apart(0.123456781, 0.123456782) == ("0.123456781", "0.123456782")
+
+
+def test_histograms_are_shares_of_all_events_and_of_all_others():
+    found = Of(
+        pairs=(np.array([0.1, 0.99]), np.array([0.1, 0.3]), np.array([0.2, 0.3])),
+        name="'x'",
+        two=True,
+        rows=lambda w: f"{w:g} rows",
+    )
+    mirror = charts._mirror(found, 1.0)
+    assert (mirror.up[2], mirror.up[-1]) == pytest.approx((0.25, 0.75))
+    assert mirror.down.sum() == mirror.down[2] == 1
+    assert (mirror.up_label, mirror.down_label) == ("0.4 rows with 'x'", "0.1 rows without")
+    found.two = False
+    assert charts._mirror(found, 1.0).up_label == "0.4 rows correct"
