@@ -69,10 +69,26 @@ def test_what_is_said_of_dependence():
 
 def test_estimators_by_their_names():
     names = [
-        *ESTIMATORS, "equal-width:bins=20", "bayesian:bins=20,prior=0.5", "kernel:bandwidth=auto", "Equal_Width", "splines", "equal-width:bins",
-        "equal-width:bins=x", "equal-width:bins=2,bins=3", "equal-width:width=2", "equal-width:bins=0", "equal-width:bins=2.5", "kernel:bandwidth=0",
-        "kernel:bandwidth=-1", "kernel:bandwidth=inf", "nearest-neighbors:neighbors=0", 3, "isotonic:bins=3", "equal-width:",
-    ]  # fmt: skip
+        *ESTIMATORS,
+        "equal-width:bins=20",
+        "bayesian:bins=20,prior=0.5",
+        "kernel:bandwidth=auto",
+        "Equal_Width",
+        "splines",
+        "equal-width:bins",
+        "equal-width:bins=x",
+        "equal-width:bins=2,bins=3",
+        "equal-width:width=2",
+        "equal-width:bins=0",
+        "equal-width:bins=2.5",
+        "kernel:bandwidth=0",
+        "kernel:bandwidth=-1",
+        "kernel:bandwidth=inf",
+        "nearest-neighbors:neighbors=0",
+        3,
+        "isotonic:bins=3",
+        "equal-width:",
+    ]
     found = [outcome(lambda each=each: str(named_estimator(each))) for each in names]
     one, same, other = (named_estimator(f"equal-width:bins={n}") for n in (3, 3, 4))
     assert (one == same, one == other, one == 3, hash(one) == hash(same)) == (True, False, False, True)
