@@ -168,6 +168,7 @@ SAME = {
         "110.0  ->  111.0",
         "_LOWEST",
     ): "beside 1 exp of either is 0, in double precision too",
+    ("integrations/next_tokens.py", "-1  ->  +1", "softmax(x, -1)"): "of a matrix the last axis is 1",
     ("monitoring/watch_predictions.py", "16  ->  17", "_START"): "where a search for the first of all begins",
     ("monitoring/monitored.py", "0  ->  1", "earliest: int = 0"): "it is always given",
     ("sources/readers/arrow.py", "0  ->  1", "file.seek(max(0,"): "a stream is longer than the mark at its end",

@@ -1,6 +1,7 @@
 """Figures of calibration, one by one, beside those that are kept: curves, worlds, tests, dependence, distributions."""
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -251,8 +252,10 @@ def forecasts_of(form, mean, sd, rng):
     return Distribution("normal", mean=mean, sd=sd)
 
 
-@pytest.mark.parametrize("form", ["normal", "quantiles", "samples"])
-@pytest.mark.parametrize("name", NUMBERS)
+OF_SAMPLES = [(each, "samples") for each in ("heavy", "few", "wide")]
+
+
+@pytest.mark.parametrize(("name", "form"), [*product(NUMBERS, ["normal", "quantiles"]), *OF_SAMPLES])
 def test_diagnoses_of_distributions(name, form):
     mean, sd, y, rng = outcomes(len(name), **NUMBERS[name])
     read = read_distributions(y, forecasts_of(form, mean, sd, rng), {"clusters": None})

@@ -500,3 +500,21 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_distributions_that_are_refused(name):
     same_as_kept(KEPT, f"refused {name}", outcome(REFUSED[name]))
+
+
+def test_rows_as_if_another_class_had_happened():
+    p = np.array([[0.25, 0.25, 0.5], [0.4, 0.4, 0.2], [0.0, 1.0, 0.0]])
+    [block] = Forecasts([2, 0, 1], p).blocks()
+    for code in range(3):
+        changed = block.if_true(code)
+        assert changed.truth.tolist() == [code] * 3
+        assert changed.rows.correct.tolist() == p[:, code].tolist()
+        assert changed.rows.hit.tolist() == [[0, 0.5, 0], [0, 0.5, 1], [1, 0, 0]][code]
+
+
+def test_an_outcome_lies_between_the_quantiles_that_bound_its_cell():
+    values = np.tile([1.0, 2.0, 4.0, 8.0], (6, 1)) + np.arange(6)[:, None]
+    forecast, y = Quantiles(LEVELS, values), np.array([0.5, 2.5, 3.5, 10.0, 14.0, 12.9])
+    low, high = forecast.cell_ends(forecast.pit_rows(y))
+    assert low.tolist() == [-np.inf, 2.0, 3.0, 7.0, 12.0, 9.0]
+    assert high.tolist() == [1.0, 3.0, 4.0, 11.0, np.inf, 13.0]

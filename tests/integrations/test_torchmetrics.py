@@ -631,3 +631,11 @@ def test_what_cannot_be_counted():
     near.update(p * 1.0009, y)
     assert near.tally().n_rows == 4
     same_as_kept(KEPT, "torchmetrics refused", found)
+
+
+def test_a_model_that_has_diverged_is_named_to_who_computes():
+    metric = ForecastMetric("brier_score")
+    metric.update(torch.full((3, 2), float("nan")), torch.tensor([0, 1, 1]))
+    with pytest.warns(UserWarning, match="3 rows of predictions are NaN") as heard:
+        assert torch.isnan(metric.compute())
+    assert {Path(each.filename).stem for each in heard} <= {"metric", "test_torchmetrics"}  # who called, not the metric
