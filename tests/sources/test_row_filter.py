@@ -67,6 +67,13 @@ def test_conditions_that_cannot_be_meant_are_refused(condition, message):
         RowFilter(condition).places(columns)
 
 
+@pytest.mark.parametrize(("site", "wanted"), [("", [False, False]), ("a", [False, True])])
+@pytest.mark.parametrize("condition", ["id > 2 AND site = 'a'", "site = 'a' AND id > 2 AND dose IS NULL"])
+def test_a_column_may_be_empty_in_a_batch(condition, site, wanted):
+    frame = pl.DataFrame({"id": ["1", "3"], "site": [site, site], "dose": ["", ""]})
+    assert RowFilter(condition).matches(frame).tolist() == wanted
+
+
 @pytest.mark.parametrize("values", [["03", "12"], [True, False], ["a", None], [1, "a"]])
 def test_no_condition_is_written_where_a_value_may_be_spelled_otherwise(values):
     assert condition_of(["x"], (values[-1],), [(value,) for value in values]) == ""

@@ -63,14 +63,17 @@ class RowFilter:
     def matches(self, frame: pl.DataFrame) -> Bools:
         """Say of each row whether it is wanted, which none may be."""
         numbers = frame.with_columns(map(_as_numbers, frame))
-        try:
-            found = self._evaluated(numbers)
-        except PolarsError as error:
+        filled = numbers.with_columns(each for each in frame if numbers[each.name].is_null().all())
+        refused: list[str] = []
+        for read in (numbers, filled, frame):  # "site = 'a'" where no site is known; "code = '007'" of numbers
             try:
-                found = self._evaluated(frame)  # "code = '007'" of codes that could be numbers
-            except PolarsError:
-                kinds = ", ".join(f"{name!r} holds {_kind(numbers[name])}" for name in self.columns)
-                raise self._refused(f"{str(error).partition(chr(10))[0].rstrip('.')}; column {kinds}") from None
+                found = self._evaluated(read)
+                break
+            except PolarsError as error:
+                refused.append(str(error).partition("\n")[0].rstrip("."))
+        else:
+            kinds = ", ".join(f"{name!r} holds {_kind(numbers[name])}" for name in self.columns)
+            raise self._refused(f"{refused[0]}; column {kinds}")
         if found.dtype != pl.Boolean or found.len() != frame.height:
             raise self._refused("it is not true or false of each row")
         return np.asarray(found.fill_null(False).to_numpy())
