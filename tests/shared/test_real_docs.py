@@ -199,8 +199,8 @@ def test_language_models(answers):
         if model == "Mistral":
             words = f"mean confidence of {p.mean():.3f}, but only {share:.3f} of its answers are right"
             states("language-model-confidence", words)
-    states("language-model-confidence", f"All {in_words(models)} are miscalibrated")
-    states("language-model-confidence", f"{in_words(over)} have a mean confidence above their share")
+    words = f"All {in_words(models)} are miscalibrated, and {in_words(over)} are too confident."
+    states("language-model-confidence", words)
 
 
 @pytest.mark.slow
@@ -219,10 +219,10 @@ def test_language_models_recalibrated_on_other_questions(answers):
             beat.append(model)
         if model == "gpt-4-turbo":
             losses = f"from {own.mean():.3f} (clipped at 0.005) to {loss.mean():.3f}"
-            words = f"gpt-4-turbo's log loss on the other half {losses}, where the base rate has {constant.mean():.3f}"
+            words = f"gpt-4-turbo's log loss {losses}, significantly below the {constant.mean():.3f} of the base rate"
             states("language-model-confidence", words)
             ends = (gain.mean + side * gain.half_width(0.95) for side in (-1, 1))
-            states("language-model-confidence", "gain over it {:.3f} to {:.3f}".format(*ends))
+            states("language-model-confidence", "95% CI of the difference {:.3f} to {:.3f}".format(*ends))
         if model == "Falcon-7b":
             assert abs(gain.mean) < 1e-3
     states("language-model-confidence", f"recalibration {len(beat)} of 14 models' confidences beat the base rate")
