@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, softmax
 
+from kept import same_as_kept, written
 from unperplexed import (
     Distribution,
     InputError,
@@ -29,7 +30,6 @@ from unperplexed.comparison.samples import row_differences
 from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.comparison.verdict import first_names, verdict_clauses
 from unperplexed.statistics.intervals import Interval
-from kept import same_as_kept, written
 
 KEPT = Path(__file__).with_name("comparisons.json")
 

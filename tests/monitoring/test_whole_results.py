@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
 
+from kept import same_as_kept, written
 from unperplexed import Distribution, InputError, Quantiles, Tallies, Tally, assess, check, drift, monitor
 from unperplexed.monitoring.alarms import last_alarm, named_groups, together
 from unperplexed.monitoring.event_counts import EventCounts, Scores, kept
@@ -17,7 +18,6 @@ from unperplexed.monitoring.measures import as_of_first_size
 from unperplexed.monitoring.requirements import Requirement, scoring_rules
 from unperplexed.results import History, Predictions
 from unperplexed.tally.tables import Pairs
-from kept import same_as_kept, written
 
 KEPT = Path(__file__).with_name("results.json")
 

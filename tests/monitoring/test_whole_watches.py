@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kept import same_as_kept, written
 from unperplexed.calibration.dependence import Dependence
 from unperplexed.calibration.dependence_search import DependenceSearch
 from unperplexed.describe.alarm import changed_text
@@ -19,7 +20,6 @@ from unperplexed.monitoring.pit_counts import PitPoint
 from unperplexed.report.result import Naming, document
 from unperplexed.report.terminal import text
 from unperplexed.statistics.intervals import Interval
-from kept import same_as_kept, written
 
 KEPT = Path(__file__).with_name("watches.json")
 UNKNOWN = Interval(math.nan, math.nan)

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.special import expit, softmax
 
+from kept import drawn, same_as_kept, written
 from unperplexed import (
     Distribution,
     Ordered,
@@ -51,7 +52,6 @@ from unperplexed.language_models import (
 from unperplexed.report.result import Naming, document
 from unperplexed.report.terminal import text
 from unperplexed.results import History, Predictions
-from kept import drawn, same_as_kept, written
 
 KEPT = Path(__file__).with_name("documents.json")
 NAMING = Naming("rain.csv", "unperplexed report rain.csv", "unperplexed recalibrate rain.csv -o map.json", "rain.html")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.offsetbox import AnnotationBbox
 from matplotlib.patches import Rectangle
 
+from kept import drawn, same_as_kept, written
 from unperplexed.report import svg
 from unperplexed.report.chart import (
     SCALE_STEPS,
@@ -49,7 +50,6 @@ from unperplexed.report.html import card, page
 from unperplexed.report.matplotlib_chart import draw_below, draw_multiples, draw_reliability, multiples_size
 from unperplexed.report.matplotlib_draw import draw
 from unperplexed.report.terminal import text
-from kept import drawn, same_as_kept, written
 
 KEPT = Path(__file__).with_name("charts.json")
 
