@@ -69,16 +69,23 @@ def _kept_in(path: Path) -> dict[str, list[str]]:
 
 
 def _cut(whole: list[str]) -> Iterator[str]:
-    """Keep of a line how it begins, a checksum of its words and whole numbers, and sums of its decimals."""
+    """Keep short lines, what tells of long ones, and checksums of those that are there before."""
     there = set()
     for each in whole:
         line = each.replace(__version__, "VERSION").rstrip()
-        words = zlib.crc32(_DECIMAL.sub(lambda found: _mask(found[0]), line).encode())
-        decimals = np.array([_value(each) for each in _DECIMAL.findall(line)])
-        decimals = np.arcsinh(decimals / _SMALL) if decimals.size > _EACH else decimals
-        long = f"{line[:_BEGINS].rstrip('0123456789.,e-+−')}… {words:08x} {_array(decimals)}"
-        yield f"={words:08x}" if line in there else line if len(line) <= _LONG else long
+        yield f"={_checksum(line)}" if line in there else line if len(line) <= _LONG else _summary(line)
         there |= {line} if len(line) >= _AGAIN else set()
+
+
+def _summary(line: str) -> str:
+    """Keep of a line how it begins, a checksum of its words and whole numbers, and sums of its decimals."""
+    decimals = np.array([_value(each) for each in _DECIMAL.findall(line)])
+    decimals = np.arcsinh(decimals / _SMALL) if decimals.size > _EACH else decimals
+    return f"{line[:_BEGINS].rstrip('0123456789.,e-+−')}… {_checksum(line)} {_array(decimals)}"
+
+
+def _checksum(line: str) -> str:
+    return f"{zlib.crc32(_DECIMAL.sub(lambda found: _mask(found[0]), line).encode()):08x}"
 
 
 def _mask(decimal: str) -> str:
