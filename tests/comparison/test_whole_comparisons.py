@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, softmax
 
+from kept import same_as_kept, written
 from unperplexed import (
     Distribution,
     InputError,
@@ -29,9 +30,8 @@ from unperplexed.comparison.samples import row_differences
 from unperplexed.comparison.sequential import changes_of_pairs, changes_of_samples
 from unperplexed.comparison.verdict import first_names, verdict_clauses
 from unperplexed.statistics.intervals import Interval
-from whole import stored, written
 
-FILES = Path(__file__).parent / "whole"
+KEPT = Path(__file__).with_name("comparisons.json")
 
 
 def two(seed, n=150, **slopes):
@@ -110,7 +110,7 @@ def test_comparisons(name):
         said += [written(fields), written(found.groups), written(found.skill)]
     else:
         said += [written(found.skill), written({"notes": found.notes, "reference": found.reference})]
-    stored(FILES / f"{name.replace(', ', '-').replace(' ', '-')}.txt", "\n".join([*said, ""]))
+    same_as_kept(KEPT, name, "\n".join([*said, ""]))
 
 
 _OF_RESULT = (
@@ -147,7 +147,7 @@ def test_sequences():
         more = {"interval": found.interval, "second ahead": found.second_ahead, "better now": found.better_now}
         frame = {each.name: each.to_numpy() for each in found.frame()}
         shown += [f"# {name} {found!r}", written(found), written(more), written(frame)]
-    stored(FILES / "sequences.txt", "\n".join([*shown, ""]))
+    same_as_kept(KEPT, "sequences", "\n".join([*shown, ""]))
 
 
 def test_pools():
@@ -155,7 +155,7 @@ def test_pools():
     for weights in ("equal", [0.2, 0.8]):
         _, p = two(26, a=1.0, b=3.0)
         shown.append(written(pool(None, p, weights=weights).to_dict()))
-    stored(FILES / "pools.txt", "\n".join([*shown, ""]))
+    same_as_kept(KEPT, "pools", "\n".join([*shown, ""]))
 
 
 def test_differences_are_those_of_a_paired_t_test():
@@ -261,7 +261,7 @@ def test_every_verdict_of_two():
     for log_loss, score, brier in product(LEVELS, LEVELS, ((0, 1), (1, 0), (0, 0))):
         found = compared({"log_loss": [log_loss], "brier_score": [score]}, "ab", brier)
         lines.append(f"{log_loss} {score} {brier}: {_said(found)}")
-    stored(FILES / "verdicts-of-two.txt", "\n".join([*lines, ""]))
+    same_as_kept(KEPT, "verdicts-of-two", "\n".join([*lines, ""]))
 
 
 def test_every_verdict_of_three():
@@ -276,7 +276,7 @@ def test_every_verdict_of_three():
     lines.append(_said(compared({"log_loss": [0.2] * 3, "brier_score": [0.2] * 3}, zero=["b", "b", "c"])))
     lines.append(_said(compared({"log_loss": [0.2] * 3, "brier_score": [0.2] * 3}, zero=["b", "b", "c"], floor=0.01)))
     lines.append(_said(compared({"log_loss": [0.2] * 3, "brier_score": [0.2] * 3}, zero=["a", "b", "c"])))
-    stored(FILES / "verdicts-of-three.txt", "\n".join([*lines, ""]))
+    same_as_kept(KEPT, "verdicts-of-three", "\n".join([*lines, ""]))
 
 
 def change(seed, n=100, **more):
@@ -376,7 +376,7 @@ def test_next_steps():
         repr(PythonLines().text({})),
     ]
     shown += [PythonLines.reading({"clusters": [1], "scale": "probability"}).text({"a": 1})]
-    stored(FILES / "next-steps.txt", "\n".join([*shown, ""]))
+    same_as_kept(KEPT, "next-steps", "\n".join([*shown, ""]))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, softmax
 
+from kept import same_as_kept, written
 from unperplexed import Distribution, InputError, Quantiles, Tallies, Tally, assess, check, drift, monitor
 from unperplexed.monitoring.alarms import last_alarm, named_groups, together
 from unperplexed.monitoring.event_counts import EventCounts, Scores, kept
@@ -17,9 +18,8 @@ from unperplexed.monitoring.measures import as_of_first_size
 from unperplexed.monitoring.requirements import Requirement, scoring_rules
 from unperplexed.results import History, Predictions
 from unperplexed.tally.tables import Pairs
-from whole import stored, written
 
-FILES = Path(__file__).parent / "whole"
+KEPT = Path(__file__).with_name("results.json")
 
 
 def rows(seed, periods=14, n=60, broke=7, bias=0.0, slope=1.0, over=99, certain=False):
@@ -106,7 +106,7 @@ def test_watches(name):
         _columns(found.control),
         {name: _columns(of.control) for name, of in found.named.items()},
     ]
-    stored(FILES / f"watch-{name.replace(', ', '-').replace(' ', '-')}.txt", "\n".join([*map(written, parts), ""]))
+    same_as_kept(KEPT, f"watch-{name}", "\n".join([*map(written, parts), ""]))
 
 
 def _columns(control):
@@ -147,7 +147,7 @@ DRIFTS = {
 
 def test_drifts():
     shown = [f"# {name}\n{written(make())}" for name, make in DRIFTS.items()]
-    stored(FILES / "drift-figures.txt", "\n\n".join([*shown, ""]))
+    same_as_kept(KEPT, "drift-figures", "\n\n".join([*shown, ""]))
 
 
 def few(seed, n=120, **more):
@@ -229,7 +229,7 @@ def test_gates(part):
             written(found.to_flat()),
             str(found),
         ]
-    stored(FILES / f"gates-{part}.txt", "\n\n".join([*shown, ""]))
+    same_as_kept(KEPT, f"gates-{part}", "\n\n".join([*shown, ""]))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_gates_of_counts_take_no_rows():
         check(Tally.of(*few(57)), earlier=few(57)[1], require="rows > 1")
     with pytest.raises(InputError, match="skill needs a reference"):
         check(Tally.of(*few(57)), require="skill > 0")
-    with pytest.raises(InputError, match="earlier: it is for probabilities of classes"):
+    with pytest.raises(InputError, match="'earlier' is no predictive distribution"):
         check(
             numbers(58)[0], Distribution("normal", mean=numbers(58)[1], sd=np.ones(420)), earlier=3, require="rows > 1"
         )
@@ -341,7 +341,7 @@ def test_histories_are_kept_whole():
     y, p, day = rows(62, periods=3, n=20, certain=True)
     plain = History.of({f"2026-03-0{at + 1}": Tally.of(y[day == at], p[day == at]) for at in range(3)})
     three_classes = History.of({"a": Tally.of(*three(63), parts=["classes"])})
-    stored(FILES / "histories.txt", "\n\n".join(f"{written(each.to_dict())}" for each in (plain, three_classes)) + "\n")
+    same_as_kept(KEPT, "histories", "\n\n".join(f"{written(each.to_dict())}" for each in (plain, three_classes)) + "\n")
     for found in (plain, three_classes, plain.without_outcomes()):
         again = json.loads(found.to_bytes())
         assert again["version"] == 2

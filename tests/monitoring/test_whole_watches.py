@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kept import same_as_kept, written
 from unperplexed.calibration.dependence import Dependence
 from unperplexed.calibration.dependence_search import DependenceSearch
 from unperplexed.describe.alarm import changed_text
@@ -19,9 +20,8 @@ from unperplexed.monitoring.pit_counts import PitPoint
 from unperplexed.report.result import Naming, document
 from unperplexed.report.terminal import text
 from unperplexed.statistics.intervals import Interval
-from whole import stored, written
 
-FILES = Path(__file__).parent / "whole"
+KEPT = Path(__file__).with_name("watches.json")
 UNKNOWN = Interval(math.nan, math.nan)
 PERIODS = tuple("abcdefghijkl")
 
@@ -300,7 +300,7 @@ def test_watches(part):
         page = document(found, Naming(), brief=False)
         shown += [f"# {name}", text(document(found, Naming("rain.csv"), brief=True), 110), changed_text(found, "day")]
         shown += [written([page.figure, *page.sections])] * (name in CHARTED)
-    stored(FILES / f"watches-{part}.txt", "\n\n".join([*shown, ""]))
+    same_as_kept(KEPT, f"watches-{part}", "\n\n".join([*shown, ""]))
 
 
 def test_usual_numbers_of_rows_are_looked_at_where_there_are_enough():
@@ -381,4 +381,4 @@ def test_drifts():
         page = document(found, Naming(), brief=False)
         brief = text(document(found, Naming("rain.csv"), brief=True), 110)
         shown += [f"# {name}", brief, *[written([page.figure, *page.sections])] * (name in ("none", "mean", "one"))]
-    stored(FILES / "drifts.txt", "\n\n".join([*shown, ""]))
+    same_as_kept(KEPT, "drifts", "\n\n".join([*shown, ""]))

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.special import expit, softmax
 
+from kept import drawn, same_as_kept, written
 from unperplexed import (
     Distribution,
     Ordered,
@@ -51,9 +52,8 @@ from unperplexed.language_models import (
 from unperplexed.report.result import Naming, document
 from unperplexed.report.terminal import text
 from unperplexed.results import History, Predictions
-from whole import drawn, stored, written
 
-FILES = Path(__file__).parent / "whole"
+KEPT = Path(__file__).with_name("documents.json")
 NAMING = Naming("rain.csv", "unperplexed report rain.csv", "unperplexed recalibrate rain.csv -o map.json", "rain.html")
 
 
@@ -65,7 +65,7 @@ def whole(found, naming=NAMING):
 
 def holds(name, found, naming=NAMING):
     """Compare the text and the whole document of a result with what is stored."""
-    stored(FILES / f"{name}.txt", whole(found, naming))
+    same_as_kept(KEPT, name, whole(found, naming))
 
 
 def two(seed, n=300, slope=1.0, bias=0.0, mean=0.0):
@@ -402,4 +402,4 @@ PICTURES = {
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures(name):
     found = PICTURES[name]()
-    stored(FILES / f"picture-{name}.txt", f"{drawn(getattr(found, 'figure', found))}\n")
+    same_as_kept(KEPT, f"picture-{name}", f"{drawn(getattr(found, 'figure', found))}\n")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.offsetbox import AnnotationBbox
 from matplotlib.patches import Rectangle
 
+from kept import drawn, same_as_kept, written
 from unperplexed.report import svg
 from unperplexed.report.chart import (
     SCALE_STEPS,
@@ -49,9 +50,8 @@ from unperplexed.report.html import card, page
 from unperplexed.report.matplotlib_chart import draw_below, draw_multiples, draw_reliability, multiples_size
 from unperplexed.report.matplotlib_draw import draw
 from unperplexed.report.terminal import text
-from whole import drawn, stored, written
 
-FILES = Path(__file__).parent / "whole"
+KEPT = Path(__file__).with_name("charts.json")
 
 X = np.array([0.0, 0.25, 0.5, 1.0])
 CURVE = Line(X, X**2, "observed", "Observed", X**2 - 0.05, X**2 + 0.1, "Frequency")
@@ -134,7 +134,7 @@ def test_charts(name):
         _lined(svg.small(chart)),
         drawn(ax.figure),
     ]
-    stored(FILES / f"chart-{name}.txt", "\n\n".join([*parts, ""]))
+    same_as_kept(KEPT, f"chart-{name}", "\n\n".join([*parts, ""]))
 
 
 def _lined(html):
@@ -152,7 +152,7 @@ def test_reliability_diagrams_over_one_another():
     low = Chart("", "", percent_axis("p", 0.1), percent_axis("o", 0.1), lines=(Line(X / 10, X / 20, label="low"),))
     ax = draw_reliability(low, Figure().subplots())
     draw_reliability(_reliability(), ax)
-    stored(FILES / "chart-overlaid.txt", "\n\n".join([*shown, drawn(ax.figure), ""]))
+    same_as_kept(KEPT, "chart-overlaid", "\n\n".join([*shown, drawn(ax.figure), ""]))
 
 
 @pytest.mark.parametrize("n", [1, 4, 5])
@@ -162,7 +162,7 @@ def test_diagrams_beside_one_another(n):
     )
     size = f"{multiples_size(n)}"
     below = draw_below([_histogram()] * n, (6, 3 * n), Figure())
-    stored(FILES / f"chart-multiples-{n}.txt", "\n\n".join([size, drawn(found), drawn(below), ""]))
+    same_as_kept(KEPT, f"chart-multiples-{n}", "\n\n".join([size, drawn(found), drawn(below), ""]))
 
 
 STRIPS = [Strip(0.2, 0.3, 0.25, 0.35), Strip(0.3, 0.1, 0.2, 0.2), Strip(0.01, 0.02, 0.005, 0.29)]
@@ -250,13 +250,13 @@ def test_a_document_as_a_page_and_a_card():
     )
     bare = Document("Bare", "", "Bare", "", warnings=["few"])
     pages = [_body(each) for each in (found, several, bare, Document("Empty", "", "Empty", ""))]
-    stored(FILES / "page.txt", re.sub("unperplexed \\d[^ ]*\\. One", "unperplexed. One", "\n\n".join([*pages, ""])))
-    stored(FILES / "card.txt", "\n\n".join([*(_lined(card(each)) for each in (found, several, bare)), ""]))
+    same_as_kept(KEPT, "page", re.sub("unperplexed \\d[^ ]*\\. One", "unperplexed. One", "\n\n".join([*pages, ""])))
+    same_as_kept(KEPT, "card", "\n\n".join([*(_lined(card(each)) for each in (found, several, bare)), ""]))
 
 
 @pytest.mark.parametrize("columns", [40, 61, 80, 200])
 def test_a_document_in_a_terminal(columns):
-    stored(FILES / f"terminal-{columns}.txt", f"{text(_document(), columns)}\n")
+    same_as_kept(KEPT, f"terminal-{columns}", f"{text(_document(), columns)}\n")
 
 
 def test_a_headline_is_coloured():
