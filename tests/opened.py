@@ -24,6 +24,10 @@ _BESIDE = {
 """What a result was made of, and what is one of its kind."""
 
 
+_INLINE, _WORD = 240, 30
+"""Characters of what stands in the line of what holds it, and of a text there."""
+
+
 def opened(value, beside=(), depth=6):
     """Give the public fields and properties of a value, of what it holds, and so on; of a refusal its words."""
     if isinstance(value, np.ndarray | np.generic | str | int | float | None):
@@ -31,7 +35,7 @@ def opened(value, beside=(), depth=6):
     if callable(value) or not depth:
         return None
     if isinstance(value, Mapping):
-        return _inside({str(key): opened(each, beside, depth - 1) for key, each in value.items()})
+        return _inside({str(key): opened(each, beside, depth - 1) for key, each in value.items() if key not in beside})
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return opened(value._asdict(), beside, depth)
     if isinstance(value, Sequence | Set):
@@ -51,17 +55,22 @@ def _inside(found):
 
 
 def _short(each):
-    """Write a number, of an array its size and two sums, and what holds nothing else."""
-    if isinstance(each, dict) and set(each) == {""}:
-        return f"({each['']})"
+    """Write a number, of an array its size and two sums, and what holds few of these; "" of what is longer."""
     if isinstance(each, float | np.floating):
         return _number(each)
     if isinstance(each, int | np.integer | np.bool_):
         return str(each)
-    if not isinstance(each, np.ndarray) or each.dtype.kind not in "fiub":
-        return ""
-    there = each[np.isfinite(each)].astype(np.float64)
-    return f"{each.size} {there.size} {_number(there.sum())} {_number(np.sin(np.arange(there.size) + 1.0) @ there)}"
+    if isinstance(each, np.ndarray) and each.dtype.kind in "fiub":
+        there = each[np.isfinite(each)].astype(np.float64)
+        return f"{each.size} {there.size} {_number(there.sum())} {_number(np.sin(np.arange(there.size) + 1.0) @ there)}"
+    if isinstance(each, dict) and set(each) == {""} and len(each[""]) < _INLINE:
+        return f"({each['']})"
+    if isinstance(each, str) and 0 < len(each) < _WORD:
+        return repr(each)
+    if isinstance(each, list | tuple) and each:
+        parts = [_short(part) for part in each]
+        return f"[{' '.join(parts)}]" if all(parts) and sum(map(len, parts)) < _INLINE else ""
+    return ""
 
 
 def _number(each):
