@@ -24,8 +24,8 @@ _BESIDE = {
 """What a result was made of, and what is one of its kind."""
 
 
-_INLINE, _WORD = 240, 30
-"""Characters of what stands in the line of what holds it, and of a text there."""
+_INLINE, _WORD, _LETTERS = 240, 30, 3
+"""Characters of what stands in the line of what holds it, of a text there, and of the name of a number."""
 
 
 def opened(value, beside=(), depth=6):
@@ -49,9 +49,9 @@ def opened(value, beside=(), depth=6):
 def _inside(found):
     """Leave out what there is not, and put numbers into one line."""
     short = {name: _short(each) for name, each in found.items()}
-    numbers = [f"{name} {each}" for name, each in short.items() if each]
+    numbers = [f"{name[:_LETTERS]} {each}" for name, each in short.items() if each]
     rest = {name: each for name, each in found.items() if not short[name] and _there(each)}
-    return {"": ", ".join(numbers), **rest} if numbers else rest
+    return {"": " ".join(numbers), **rest} if numbers else rest
 
 
 def _short(each):
