@@ -202,7 +202,7 @@ def test_language_models(answers):
             words = f"mean confidence of {p.mean():.3f}, but only {share:.3f} of its answers are right"
             states("language-model-confidence", words)
     states("language-model-confidence", f"All {in_words(models)} are miscalibrated")
-    states("language-model-confidence", f"{in_words(over)} have a mean confidence above their share")
+    states("language-model-confidence", f"{in_words(over)} are too confident")
 
 
 @pytest.mark.slow
