@@ -23,21 +23,21 @@ INTRODUCTION = """# The papers, figure by figure
 *Also called: replication, reproduction study, errata.*
 
 `unperplexed` started from the averages and scores of four papers. Does it compute what they print? This page makes
-their figures and tables anew, with public functions only, and reproduces 65 of the 87 printed numbers. The first table
-counts them, and its last column says why some differ. (It leaves out the third paper, whose predictions are not
+their figures and tables anew, and reproduces 65 of the 87 printed numbers. The first table counts them, and its last
+column says why some differ. (It leaves out the third paper, [CM], because the predictions of its networks are not
 public.) A number is *reproduced* if ours rounds to it or, for a formula, if both sides agree to six digits.
 
 """
 
 KEY = """
-Below, *printed* is empty if the paper has no number, and *how* names the method: an *exact integral*, a *formula*, a
-*simulation* with its standard error, or *other data* if the paper's data are not public. Under each table are the
-choices that a paper leaves open. Crosses in pictures mark printed values. The [glossary](../reference/glossary.md)
-explains geometric accuracy, robustness and decisiveness.
+In the tables, *printed* is the paper's number, if it has one, and *how* names our method: an *exact integral*, a
+*formula*, a *simulation* with its standard error, or *other data* if the paper's data are not public. Remarks under a
+table say which choices the paper leaves open. In pictures, crosses mark printed values. The
+[glossary](../reference/glossary.md) explains geometric accuracy, robustness and decisiveness.
 
-To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. You get the numbers
-shown here. Only [CM] Figure 1 and Table 2 stay as they are, unless `UNPERPLEXED_DATA` names a folder with the
-predictions of networks, which are not in the repository.
+To make the page yourself, run `python -m papers` in a checkout after `pip install '.[sklearn]'`. Only [CM] Figure 1 and
+Table 2 stay as they are, unless `UNPERPLEXED_DATA` names a folder with the predictions of networks, which are not in
+the repository.
 """
 
 _HEAD = ("", "printed", "ours", "difference", "how")
