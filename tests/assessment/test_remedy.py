@@ -241,6 +241,16 @@ def test_a_tally_of_two_classes_has_the_same():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_are_clusters_of_their_own_have_the_remedy_of_independent_rows(weighted):
+    y, p = forecasts(600, slope=2)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 600) if weighted else None
+    reading = {"sample_weight": weights, "resamples": 0}
+    alone, own = (assess(y, p, clusters=g, **reading).remedy for g in (None, np.arange(600)))
+    assert own.significant
+    assert own.to_dict() == alone.to_dict()
+
+
 def test_clusters_widen_the_interval():
     y, p = (np.repeat(x, 5) for x in forecasts(600, slope=2))
     alone, grouped = (assess(y, p, clusters=g, resamples=0).remedy for g in (None, np.arange(3000) // 5))

@@ -160,6 +160,16 @@ def test_the_mean_ratio_of_hospitals_is_not_biased_by_few_events(rng):
     assert f"(O/E) is {said}" in " ".join(str(few).split())
 
 
+def test_the_events_that_a_pooled_ratio_takes_are_those_of_clusters(rng):
+    ward, p = np.arange(2000) % 20, rng.uniform(0.1, 0.3, 2000)  # 200 events are expected of each sex
+    y = rng.random(2000) < p
+    found = assess_by(y, p, by={"sex": np.arange(2000) // 1000}, clusters=ward, resamples=0).validation
+    assert np.isnan(found.pooled["oe"].mean)
+    assert "10 expected events a group, where a cluster of dependent rows counts as one row." in " ".join(
+        str(found).split()
+    )
+
+
 def test_names_of_hospitals_are_apart_and_in_order(rng):
     p = rng.uniform(0.1, 0.5, 600)
     y = (rng.uniform(size=600) < p).astype(int)

@@ -354,6 +354,19 @@ def test_groups_whose_rows_share_a_shock_are_said_to_err_alike():
     assert "nothing speaks against it" not in text
 
 
+def test_groups_that_err_alike_too_little_to_be_clusters_are_said_to():
+    rng = np.random.default_rng(3)
+    centre = rng.permutation(np.repeat(np.arange(12), 250))
+    s = rng.normal(-1.5, 1, 3000)
+    y = rng.random(3000) < expit(s + rng.normal(0, 0.4, 12)[centre])
+    by, searched = {"centre": centre}, {"resamples": 0, "columns": {"centre": centre}}
+    alone, whole = assess(y, expit(s), **searched), assess_by(y, expit(s), by=by, resamples=0).whole
+    assert not alone.dependence.taken
+    assert whole.dependence.found.design_effect == pytest.approx(alone.dependence.found.design_effect)
+    assert "Rows of the same 'centre' (12) err alike. Either" in words(whole)
+    assert "nothing speaks against it" not in words(whole)
+
+
 @pytest.mark.slow
 def test_periods_of_one_row_hide_no_dependence():
     rng = np.random.default_rng(9)

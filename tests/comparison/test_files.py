@@ -699,6 +699,29 @@ def test_rows_that_a_condition_leaves_out_may_be_blank(tmp_path, rng, capsys):
         assert "column 'season' is empty in 10 rows (0, 9, 18, " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [("skill", "--prob", "q"), ("compare", "--forecaster", "a=p", "q=q")])
+def test_rows_that_a_condition_leaves_out_may_have_no_forecast(tmp_path, rng, capsys, words):
+    p = rng.uniform(size=(2, 90)).round(3)
+    rows = pl.DataFrame({"day": range(90), "y": (rng.uniform(size=90) < p[0]) * 1, "p": p[0], "q": p[1]})
+    path, command, columns = tmp_path / "a.csv", words[0], ("--truth", "y", *words[1:])
+    rows.with_columns(q=pl.when(pl.col("day") > 9).then("q")).write_csv(path)
+    assert run(command, path, *columns) == 2
+    assert "q: NaN in 10 rows (0, 1, 2" in capsys.readouterr().err
+    assert run(command, path, *columns, "--where", "day > 9") == 0
+    blank, _ = capsys.readouterr(), rows.filter(pl.col("day") > 9).write_csv(path)
+    assert run(command, path, *columns) == 0
+    said = blank.out.replace(" where day > 9", "").replace(" --where 'day > 9'", "")
+    assert said.split() == capsys.readouterr().out.split()
+    rows.with_columns(q=pl.when(pl.col("day") % 20 > 0).then("q")).write_csv(path)
+    assert run(command, path, *columns, "--where", "day > 9", "--invalid", "drop") == 0
+    assert ": 4 rows dropped: no probability" in (out := capsys.readouterr().out)
+    assert out.count(" rows dropped") == out.count(": 4 rows dropped")
+    rows.with_columns(age=pl.when(pl.col("day") != 20).then("day").otherwise(pl.lit("?"))).write_csv(path)
+    if command == "skill":
+        assert run(command, path, *columns, "--where", "day > 9", "--by", "age:quartiles") == 2
+        assert "is no number in 1 row (20;" in capsys.readouterr().err
+
+
 def test_most_rows_are_not_dropped_for_a_wrong_scale(units, tmp_path, capsys):
     drop = ("--invalid", "drop", "--resamples", "0")
     assert run("assess", units, "--truth", "y", "--prob", "PoP (%)", *drop) == 2

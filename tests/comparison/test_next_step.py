@@ -178,6 +178,12 @@ def test_few_rows_a_long_lag_and_infinite_losses_have_none():
     assert compare(Y, zero, floor=0).next_step is None
 
 
+def test_clusters_of_one_row_change_no_next_step():
+    own = compare(Y, FORECASTS, clusters=np.arange(Y.size)).next_step
+    assert list(own.mended) == ["sharp"]
+    assert own.words == FOUND.next_step.words
+
+
 @pytest.mark.slow
 def test_clusters_weights_and_three_classes():
     rng = np.random.default_rng(4)

@@ -214,7 +214,7 @@ def test_files_give_what_arrays_give(file, capsys):
     mine = [group.scores["p"]["log_loss"].skill for group in by_array.groups]
     assert [group["scores"]["p"]["log_loss"]["skill"] for group in by_file["groups"]] == pytest.approx(mine)
     assert by_file["groups"][0]["key"] == [1, "1 of 2: 0 to 29"]
-    assert by_file["notes"]["p"]["dropped"] == {"not chosen, or no valid counterpart": N - some.height}
+    assert not by_file["notes"]["p"]["dropped"]
     column = found(capsys, *columns, "--reference", "clim")
     assert column["whole"]["scores"]["p"]["brier_score"]["reference_score"] == pytest.approx(
         2 * ((frame["y"] - 0.4) ** 2).mean()

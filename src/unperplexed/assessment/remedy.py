@@ -344,11 +344,14 @@ def remedy_of(
     counted = two and diagnosis.n_clusters is None  # of clusters the tally need not know, such as in a comparison
     if not counted and chunks is None:
         return None
+    if chunks is not None and diagnosis.n_clusters is None:
+        chunks = _independent(chunks)
     from ..recalibration.recalibrator import Recalibrator
 
     made = Recalibrator()
     try:
-        if chunks is None or (counted and not _uncounted_zeros(tally) and tally.tells_log_odds(chunks)):
+        known = counted and not tally.clustered and not _uncounted_zeros(tally)
+        if chunks is None or (known and tally.tells_log_odds(chunks)):
             made.fit(tally)
         else:
             made.fit_chunks(chunks)
@@ -391,6 +394,11 @@ def _takes_long(diagnosis: Diagnosis, tally: Tally) -> bool:
     if tally.n_classes > 2 and tally.n_rows * tally.n_classes > MOST_PROBABILITIES:
         return True
     return diagnosis.n_clusters is not None and tally.n_rows > MOST_CLUSTERED
+
+
+def _independent(chunks: Chunks) -> Chunks:
+    """Read rows of which each is a cluster of its own as rows without clusters."""
+    return lambda: (forecasts.in_clusters(None) for forecasts in chunks())
 
 
 def _uncounted_zeros(tally: Tally) -> bool:

@@ -201,7 +201,7 @@ def looked(
         few += stretches
     if few and found_in(columns, [*large, *few], order) is None:
         found = None
-    if found is None and groups and (alike := found_in(groups, [], order=False)) is not None and alike.taken:
+    if found is None and groups and (alike := found_in(groups, [], order=False)) is not None:
         found = None if found_in(groups, stretches, order=False) is None else replace(alike, taken=False)
     events = [] if found is not None else reduce(SearchedRows.without_errors_of, large, rows).events
     differing = [differing_groups(*event, rows.weight, columns, events=len(events)) for event in events]
@@ -270,8 +270,8 @@ class ReadRows(NamedTuple):
 def read_rows(y_true: Any, y_prob: Any, reading: Mapping[str, Any], groups: Any = None, of: str = "by") -> ReadRows:
     """Read forecasts in the clusters that are declared, or in those that are found where nothing is said of them.
 
-    Columns of groups, or of periods, are not looked at, and errors of their own are no dependence. Errors call them
-    what ``of`` says.
+    Columns of groups, or of periods, make no clusters, and errors of their own are no dependence; that their rows err
+    alike is said where nothing else is found. Errors call them what ``of`` says.
     """
     options, clusters, columns = undeclared_of(reading)
     for name in ("censored", "issued", "target_date"):

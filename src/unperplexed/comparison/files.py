@@ -207,7 +207,7 @@ def compared_files(
         files = {"": [*chain(*files.values())]}
     elif len(files) < options.least:
         raise InputError("a comparison takes two files, or --forecaster to tell forecasters in one apart.")
-    if options.pairs or options.forecaster:  # which rows have what: chosen as they are read
+    if len(files) == 1 or options.pairs:  # nothing else tells which rows there are: chosen as they are read
         selection, options = replace(selection, where=options.filter), replace(options, where="")
     with progress_bar() if progress else nullcontext() as report:
         opened = {}
@@ -318,7 +318,8 @@ def _of_ids(keys: Mapping[str, pl.DataFrame], on: Sequence[str], wanted: Bools) 
 
 def _made(frame: pl.DataFrame, kind: str, texts: Sequence[str]) -> RowKeys | None:
     """Groups of rows by columns, or by what is made of them; several forecasts a row are groups unasked."""
-    rows, pairs = frame[_LINE].to_numpy(), PAIR in frame.columns
+    pairs = PAIR in frame.columns
+    rows = frame[_LINE if pairs or ROW not in frame.columns else ROW].to_numpy()
     columns = {PAIR: frame[PAIR]} if pairs and (kind == _BY or PAIR in texts) else {}
     for at, text in enumerate(texts):
         if not (pairs and text == PAIR):

@@ -209,9 +209,12 @@ def tripod_text(v: Validation) -> str:
     groups = f"{number_of(len(v.clusters), 'group')} by {', '.join(v.by)}"
     if v.clusters and not any(each.standard_error > 0 for found in v.clusters.values() for each in found.values()):
         return f"{text} Nothing is pooled over {groups}: each is one cluster, of which no error is known (--clusters)."
+    events = f" and {FEWEST_EVENTS} expected events a group"
+    if v.n_clusters is not None:
+        events += ", where a cluster of dependent rows counts as one row"
     for name, each in v.pooled.items():
         if math.isnan(each.mean):
-            least = "two groups of which it is known" + f" and {FEWEST_EVENTS} expected events a group" * (name == "oe")
+            least = "two groups of which it is known" + events * (name == "oe")
             text += f" The {_METRICS[name]} is not pooled over {groups}: that takes {least}."
             continue
         limits = aside(ci(level, each.interval), ci("prediction interval", each.prediction))
