@@ -135,7 +135,7 @@ def _read_style(a: argparse.Namespace) -> None:
     from ..report.chart import Style
 
     try:
-        a.style = Style(outcome=a.outcome or "", column=a.truth[0] if len(a.truth) == 1 else "", **found)
+        a.style = Style(**{"outcome": a.outcome or "", "column": a.truth[0] if len(a.truth) == 1 else ""} | found)
     except InputError as error:
         raise InputError(f"--style {error}") from None
 
@@ -145,6 +145,7 @@ _STYLE: dict[str, Callable[[str], Any]] = {
     "size": lambda text: tuple(as_number("--style size", each) for each in text.split("x")),
     "font-size": lambda text: as_number("--style font-size", text),
     "colours": str,
+    "outcome": str,
     "axes": str,
 }
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
@@ -154,6 +153,8 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
 
 def _rows_of_key(path: Path, remarks: Remarks) -> Iterator[tuple[int, Record]]:
     """Yield the rows of a table of right answers, with their names as in JSON; of two columns by their order."""
+    import polars as pl
+
     try:
         table = pl.read_csv(path, separator=KEYS[path.suffix], infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
