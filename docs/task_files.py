@@ -110,7 +110,7 @@ def network(folder: Path, rng: np.random.Generator) -> None:
     source = np.where(np.arange(900) < 700, "photos", "drawings")
     for at in range(2):
         Tally.of(labels[at::2], softmax(logits)[at::2]).save(folder / f"rank{at}.tally")
-    columns = {f"p{at}": p for at, p in enumerate(softmax(logits).T)}
+    columns = {f"p_{at}": p for at, p in enumerate(softmax(logits).T)}
     pl.DataFrame({"source": source, "label": labels, **columns}).write_parquet(folder / "images.parquet")
 
 

@@ -1,6 +1,7 @@
 """Risk-coverage curves of classifiers, and how well the top probability tells rows of another distribution."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -79,4 +80,18 @@ def test_the_top_probability_tells_groups_apart(forecasts, tmp_path, capsys):
     assert "The area under the risk-coverage curve (AURC) is" in text
     kept = json.loads((tmp_path / "f.json").read_text())
     assert kept["shown"]["risk-coverage"]["area"] == pytest.approx(found.whole.risk_coverage.area)
-    assert [each["value"] for each in kept["detection"]] == pytest.approx([x.value for x in found.detection.values()])
+    for name in ("coverage", "risk", "threshold"):
+        points = [getattr(each, name) for each in found.whole.risk_coverage.points]
+        assert [each[name] for each in kept["shown"]["risk-coverage"]["points"]] == pytest.approx(points)
+
+
+def test_each_of_several_groups_is_told_from_all_others(forecasts):
+    y, p, source = forecasts
+    source = np.where((source == "own") & (np.arange(600) % 2 == 0), "scan", source)
+    found = assess_by(y, p, by={"source": source}, resamples=0)
+    auroc = {name: roc_auc_score(source != name, p.max(axis=1)) for name in ("own", "other; set", "scan")}
+    assert {key: metric.value for (key,), metric in found.detection.items()} == pytest.approx(auroc)
+    table = found.to_text().partition("AUROC by which a low top probability")[2].partition("\n\n")[0]
+    first, *others = sorted(auroc, key=auroc.get, reverse=True)
+    assert table.index(first) < min(map(table.index, others))
+    assert all(re.search(rf"{re.escape(name)} +{value:.3f} +\d", table) for name, value in auroc.items())

@@ -370,7 +370,7 @@ def test_clusters_are_read_once(words, read):
         ("compare f.csv --floor 0.05 0.95", "expected one number, or for assess also 1 minus it"),
         ("assess f.csv --plot x.png --style size=8x5 size=3x3", "--style size: is given twice; leave one out."),
         ("assess f.csv --style colour=red", "--style colour=red: expected KEY=VALUE; the keys are title"),
-        ("compare f.csv --plot x.png --style axes=nelson", "the keys are title, size, font-size, colours."),
+        ("compare f.csv --plot x.png --style axes=nelson", "the keys are title, size, font-size, colours, outcome."),
         (
             "skill f.csv --plot x.png --style size=800x600",
             "--style size: expected width and height from 2 to 50 inches",

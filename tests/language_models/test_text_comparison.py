@@ -1,5 +1,6 @@
 """Two models on the same texts: the difference in bits per byte, its interval, and what is refused."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from unperplexed import InputError
-from unperplexed.language_models import Text, compare_texts
+from unperplexed.language_models import Text, assess_texts, compare_texts
 from unperplexed.language_models.items import Remarks
 
 
@@ -101,6 +102,33 @@ def test_a_text_that_occurs_twice_needs_names(rng):
             compare_texts(*logs)
     with pytest.raises(InputError, match=r"^second: the text of 'other twice' occurs twice"):
         compare_texts(first[:-1], renamed, common=True)
+
+
+def test_documents_of_one_name_in_several_files_are_paired_by_file_and_name(rng, tmp_path):
+    """Each task of a folder counts its documents from 0; without the files in both logs nothing is paired."""
+    first, second = two_models(rng)
+    for model, texts in (("one", first), ("two", second)):
+        for task, some in (("code", slice(0, 20)), ("wiki", slice(20, 40))):
+            path = tmp_path / model / f"run of {model}" / f"{task}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [
+                {"doc": int(each.name[1:]) % 20, "bytes": each.n_bytes, "logprobs": each.log_probs.tolist()}
+                for each in texts[some]
+            ]
+            path.write_text("\n".join(map(json.dumps, lines)))
+    folders = [tmp_path / "one", tmp_path / "two"]
+    found, expected = compare_texts(*folders), compare_texts(first, second)
+    assert (found.n_documents, found.difference) == (40, pytest.approx(expected.difference))
+    assert {each.name.partition("/")[0] for each in found.documents} == {"code", "wiki"}
+    tasks = assess_texts(folders[0]).tasks
+    assert {task: rate.total for task, rate in tasks.items()} == {
+        "code": sum(each.n_bytes for each in first[:20]),
+        "wiki": sum(each.n_bytes for each in first[20:]),
+    }
+    log = tmp_path / "one" / "run of one" / "wiki.jsonl"
+    log.write_text(log.read_text() + "\n" + log.read_text())
+    with pytest.raises(InputError, match="'0' occurs twice in the file wiki; .* name each once there"):
+        compare_texts(*folders)
 
 
 def test_other_texts_are_refused_with_the_reason(rng):

@@ -15,7 +15,7 @@ from unperplexed.describe.assessment_charts import class_charts, profile_chart
 from unperplexed.describe.assessment_tables import _probability
 from unperplexed.describe.decisions import benefits_table
 from unperplexed.describe.distribution_charts import sides
-from unperplexed.describe.leaderboard import abstaining_table
+from unperplexed.describe.leaderboard import abstaining_tables
 from unperplexed.describe.pictures import plot_assessment
 from unperplexed.describe.where import _error
 from unperplexed.report.chart import Axis, Bars, Chart, Reference, _drawn, value_axis
@@ -85,11 +85,11 @@ def test_shares_of_wrong_answers_are_of_the_most_confident_ones():
         confidence="p",
         risk_coverage=risk_coverage([1, 1, 1, 0, 1, 1, 1, 1, 1, 0], np.linspace(0.95, 0.5, 10)),
     )
-    table = abstaining_table(SimpleNamespace(entries=[entry], confidence=0.95, by="model"))
-    shown = {column.heading: column.values[0] for column in table.columns}
-    assert {name: shown[name] for name in ("20%", "50%", "80%", "100%")} == {
-        "20%": "0.00%", "50%": "20.0%", "80%": "12.5%", "100%": "20.0%"
-    }  # fmt: skip
+    tables = abstaining_tables(SimpleNamespace(entries=[entry], confidence=0.95, by="model"))
+    wrong, limits = ({column.heading: column.values[0] for column in table.columns} for table in tables)
+    names = ("20%", "50%", "80%", "100%")
+    assert [wrong[name] for name in names] == ["0.00%", "20.0%", "12.5%", "20.0%"]
+    assert [limits[name] for name in names] == ["0.900", "0.750", "0.600", "0.500"]
 
 
 def test_maps_that_were_not_tried_with_three_classes_are_named():

@@ -259,6 +259,9 @@ def test_a_picture_for_print_has_title_caption_size_and_type(tmp_path, rain):
     assert "Rain &amp; snow, $5 each" in words
     assert f"{y.sum()} rows with rain or snow" in words
     assert 'width="576pt" height="360pt"' in svg
+    for by in ((), ("--by", "season")):
+        _, words = written(tmp_path, *of, *by, "--style", "outcome=days with rain")
+        assert "Observed frequency of days with rain" in words
     plain, _ = written(tmp_path, *of, "--style", "size=8x5")
     of_type = [{float(each) for each in re.findall(r"([0-9.]+)px", text)} for text in (svg, plain)]
     np.testing.assert_allclose([*map(max, of_type)], [1.3 * max(of_type[1]), max(of_type[1])], rtol=1e-5)

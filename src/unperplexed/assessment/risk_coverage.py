@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._lib.dataclasses import replace
 from .._lib.errors import InputError, rows_text
-from .._lib.typing import Floats, Ints
+from .._lib.typing import ByValue, Floats, Ints
 from ..report.result import DrawnResult
 from ..statistics.intervals import (
     UNKNOWN,
@@ -30,7 +30,7 @@ COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the answers that are kept, at which the curve is given."""
 
 
-class Kept(NamedTuple):
+class Kept(ByValue):
     """The most confident answers: how many are kept, how many of these are wrong, and from which confidence on."""
 
     coverage: float
@@ -119,7 +119,7 @@ def of_top_classes(tally: Tally, level: float) -> RiskCoverage | None:
     found = Ranked.of_counts(tally.pairs("top-label")).curve(None, level)
     if not tally.clustered:
         return found
-    return replace(found, interval=UNKNOWN, points=tuple(each._replace(interval=UNKNOWN) for each in found.points))
+    return replace(found, interval=UNKNOWN, points=tuple(replace(each, interval=UNKNOWN) for each in found.points))
 
 
 def detections(groups: Sequence[Tally], level: float) -> list[Metric]:

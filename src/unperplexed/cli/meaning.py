@@ -131,11 +131,12 @@ def _read_floor(a: argparse.Namespace) -> None:
 def _read_style(a: argparse.Namespace) -> None:
     """Read KEY=VALUE, and from the reading what the outcome is called."""
     keys = [key for key in _STYLE if key != "axes" or a.command == "assess"]
-    found = {key.replace("-", "_"): _STYLE[key](text) for key, text in pairs("--style", a.style, keys).items()}
+    found: dict[str, Any] = {"outcome": a.outcome or "", "column": a.truth[0] if len(a.truth) == 1 else ""}
+    found |= {key.replace("-", "_"): _STYLE[key](text) for key, text in pairs("--style", a.style, keys).items()}
     from ..report.chart import Style
 
     try:
-        a.style = Style(outcome=a.outcome or "", column=a.truth[0] if len(a.truth) == 1 else "", **found)
+        a.style = Style(**found)
     except InputError as error:
         raise InputError(f"--style {error}") from None
 
@@ -145,6 +146,7 @@ _STYLE: dict[str, Callable[[str], Any]] = {
     "size": lambda text: tuple(as_number("--style size", each) for each in text.split("x")),
     "font-size": lambda text: as_number("--style font-size", text),
     "colours": str,
+    "outcome": str,
     "axes": str,
 }
 

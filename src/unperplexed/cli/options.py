@@ -417,7 +417,8 @@ def add_plot(command: argparse.ArgumentParser, text: str = "write the chart (.sv
     About("work", command).path("--plot", text=text)
     if command.prog.endswith(" demo"):
         return
-    text = "the chart's title=TEXT, size=8x5 (inches), font-size=12 (points), colours=grey"
+    text = "the chart's title=TEXT, outcome=TEXT (as its axes call it), size=8x5 (inches), font-size=12 (points)"
+    text += ", colours=grey"
     more = "; axes=nelson: predictions on y" if command.prog.endswith(" assess") else ""
     About("work", command).many("--style", "KEY=VALUE", f"{text}{more}")
     command.set_defaults(outcome=None)

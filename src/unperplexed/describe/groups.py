@@ -34,7 +34,7 @@ from ..report.document import (
 )
 from ..report.numbers import between, count, number, share, small
 from ..report.result import Figure, Naming, document, picture_size, pictures
-from ..report.tables import aside, ci
+from ..report.tables import aside, ci, estimates
 from ..scores.rules import is_printed
 from ..sources.row_filter import condition_of
 from .assessment import assessment_document
@@ -208,17 +208,23 @@ def _between_groups(b: Breakdown) -> list[Block]:
 
 
 def _detected(b: Breakdown) -> list[Block]:
-    """Say how well the top probability tells two groups of rows apart, such as those of another distribution."""
-    if len(b) != 2 or b.whole.n_classes == 2:
-        return []
-    key, found = max(b.detection.items(), key=lambda each: each[1].value)
-    limits = aside(ci(confidence_interval(b.whole.source.sampling.confidence), found.interval))
+    """Say how well the top probability tells groups of rows apart, such as those of another distribution."""
+    found = sorted(b.detection.items(), key=lambda each: -each[1].value) if b.whole.n_classes > 2 else []
+    level = confidence_interval(b.whole.source.sampling.confidence)
+    if len(found) > 2:
+        said = (
+            "AUROC by which a low top probability tells the rows of a group from all others (out-of-distribution"
+            " detection). Larger is better; 0.5 is chance."
+        )
+        name = Column(", ".join(map(printable, b.by)), key_texts([key for key, _ in found], LONGEST_NAME, b.by))
+        return [Table.of(said, name, estimates("AUROC", ((m.value, m.interval) for _, m in found)), notes=level)]
     return [
         Prose(
             f"The top probability tells {key_text(key)} from the other group with an AUROC of"
-            f" {number(found.value)}{limits}: in so many pairs of rows, one of each group, it is smaller for"
-            f" {key_text(key)}. 0.5 is chance."
+            f" {number(metric.value)}{aside(ci(level, metric.interval))}: in so many pairs of rows, one of each group,"
+            f" it is smaller for {key_text(key)}. 0.5 is chance."
         )
+        for key, metric in found[: len(found) - 1]
     ]
 
 

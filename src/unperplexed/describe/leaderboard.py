@@ -38,7 +38,7 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     headline = beat if judged else "Too few answers to recalibrate their confidences"
     only = first.overconfidence if len(found.entries) == 1 else None
     headline, remarks = with_gap(only, headline, bool(first.terms))
-    tables: list[Block] = [score_table(found), gain_table(found), abstaining_table(found), remedy_table(found)]
+    tables: list[Block] = [score_table(found), gain_table(found), *abstaining_tables(found), remedy_table(found)]
     if found.differences:
         tables.insert(0, difference_table(found))
     tables += [agreement_table(found)] if found.agreement else []
@@ -112,18 +112,25 @@ def gain_table(found: Leaderboard) -> Table:
     )
 
 
-def abstaining_table(found: Leaderboard) -> Table:
-    """Return the share of wrong answers among the most confident ones, and the area under the curve."""
+def abstaining_tables(found: Leaderboard) -> tuple[Table, Table]:
+    """Return the share of wrong answers among the most confident ones, with the area, and their lowest confidences."""
     rows = [each.risk_coverage for each in found.entries]
-    columns = [Column(f"{at}%", [share(each.points[at // 10 - 1].risk) for each in rows]) for at in (20, 50, 80, 100)]
-    return Table.of(
+    kept = {f"{at}%": [each.points[at // 10 - 1] for each in rows] for at in (20, 50, 80, 100)}
+    wrong = Table.of(
         "Abstaining: share of wrong answers among the most confident 20% to 100%, and its mean over all shares (area"
         " under the risk-coverage curve, AURC). Smaller is better.",
         *_names(found),
-        *columns,
+        *(Column(name, [share(each.risk) for each in points]) for name, points in kept.items()),
         estimates("AURC", ((each.area, each.interval) for each in rows)),
         notes=confidence_interval(found.confidence),
     )
+    limits = Table.of(
+        "Confidence from which on these most confident 20% to 100% are sent; of the answers with just that confidence,"
+        " some may have to be withheld.",
+        *_names(found),
+        *(Column(name, [number(each.threshold) for each in points]) for name, points in kept.items()),
+    )
+    return wrong, limits
 
 
 def remedy_table(found: Leaderboard) -> Table:

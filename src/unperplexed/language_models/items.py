@@ -43,6 +43,8 @@ class Text(Frozen, eq=False):
         Each token as text.
     greedy : bool, optional
         Whether each token was the most probable one.
+    file : str, default ""
+        File that it was read from, which tells documents of equal names apart; "" where the name begins with a task.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Text(Frozen, eq=False):
     log_probs: Floats | None = None
     pieces: Sequence[str] | None = None
     greedy: bool | None = None
+    file: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what is not the log-probability and the size of any text."""

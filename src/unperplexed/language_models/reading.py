@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import os
 import struct
 import zipfile
 import zlib
@@ -14,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
+from .._lib.dataclasses import replace
 from .._lib.errors import InputError, listed
 from ..report.numbers import share as percent
 from ..sources.readers.formats import files_in, matching
 from ..sources.readers.text_streams import COMPRESSIONS, Stream, opened_text
 from .forms import Form, Log, Record, RightAnswers, forms
-from .items import Item, Remarks
+from .items import Item, Remarks, Text
 
 try:
     from msgspec.json import decode
@@ -91,7 +92,7 @@ def read_items(
     say = say or (lambda _: None)
     paths = log_files([str(each) for each in ([files] if isinstance(files, str | Path) else files)], say)
     right = None if truth is None else right_answers(Path(truth), remarks)
-    for path in paths:
+    for path, file in zip(paths, _below_all(paths), strict=True):
         log = Log(path, remarks, stated, scale, answer, right)
         chosen = forms()[form] if form else None
         for place, record in records(path):
@@ -104,7 +105,8 @@ def read_items(
                 )
             where = f"line {place}" if len(paths) == 1 else f"{path.name}, line {place}"
             try:
-                yield from chosen.items(record, where, log)
+                for item in chosen.items(record, where, log):
+                    yield replace(item, file=file) if isinstance(item, Text) and "/" not in item.name else item
             except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
                 if isinstance(error, InputError):
                     raise
@@ -115,6 +117,13 @@ def read_items(
 
     if right is not None:
         _check_answered(right, str(truth), remarks)
+
+
+def _below_all(paths: Sequence[Path]) -> list[str]:
+    """Name files by their path below the folder that holds all, without the suffix: alike for two models."""
+    folder = os.path.commonpath([each.absolute().parent for each in paths])
+    names = [each.absolute().relative_to(folder).as_posix() for each in paths]
+    return [next((name.removesuffix(end) for end in SUFFIXES if name.endswith(end)), name) for name in names]
 
 
 def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
@@ -144,6 +153,8 @@ def right_answers(path: Path, remarks: Remarks) -> RightAnswers:
 
 def _rows_of_key(path: Path, remarks: Remarks) -> Iterator[tuple[int, Record]]:
     """Yield the rows of a table of right answers, with their names as in JSON; of two columns by their order."""
+    import polars as pl
+
     try:
         table = pl.read_csv(path, separator=KEYS[path.suffix], infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -108,8 +108,8 @@ class TextAssessment(JsonResult):
     remarks: tuple[str, ...]
     """What was found in the logs: texts left out, and what makes figures incomparable."""
     tasks: dict[str, Rate] = field(default_factory=dict)
-    """The rate per byte, or per token, of each task, which the names of its documents begin with; none where tasks have
-    fewer than two documents on average."""
+    """The rate per byte, or per token, of each task, which the names of its documents begin with, or else of each file;
+    none where tasks have fewer than two documents on average."""
     version: str = __version__
 
     @property
@@ -202,10 +202,10 @@ def assess_texts(
 
 
 def _sized(texts: Iterable[Text], sizes: Sizes) -> Iterator[Text]:
-    """Pass on texts, and take up the log-probability and size of each by its task, with which names begin."""
+    """Pass on texts, and take up the log-probability and size of each by its task, with which names begin, or file."""
     for each in texts:
         size = (each.tokens or math.nan, each.n_bytes or math.nan, each.words or math.nan, 1.0)
-        sizes.setdefault(each.name.rpartition("/")[0], []).append((each.log_probability, *size))
+        sizes.setdefault(each.name.rpartition("/")[0] or each.file, []).append((each.log_probability, *size))
         yield each
 
 
@@ -477,11 +477,13 @@ def compare_texts(
     Raises
     ------
     InputError
-        For texts that differ, bytes that are unknown, fewer than two documents, or a text that occurs twice in a log
-        while no document has the same name in both.
+        For texts that differ, bytes that are unknown, fewer than two documents, a document that occurs twice in a file,
+        or a text that occurs twice in a log while no document has the same name in both.
 
     Notes
     -----
+    Documents are paired by name, or by file and name where a name occurs in several files of a log.
+
     With D the difference in bits and B the bytes of a document, the difference is ``sum D / sum B``. Its standard error
     is that of the delete-one jackknife over documents, its limits are those of Student's t at the effective number of
     documents minus one.
@@ -499,7 +501,7 @@ def compare_texts(
     both, of_logs = two_logs(names, remarks)
     logs = zip((first, second), of_logs, both, strict=True)
     tables = [_table(_texts(each, form, found), name) for each, found, name in logs]
-    pairs, left_out = _paired(tables, both, common)
+    pairs, left_out = _paired(_by_name(tables), both, common)
     return _compared(pairs, left_out, both, confidence, of_logs)
 
 
@@ -509,19 +511,27 @@ class _Row(NamedTuple):
     digest: str
 
 
-def _table(texts: Iterable[Text], model: str) -> dict[str, _Row]:
-    """Keep a few numbers of each document, by its name."""
-    found: dict[str, _Row] = {}
+def _table(texts: Iterable[Text], model: str) -> dict[tuple[str, str], _Row]:
+    """Keep a few numbers of each document, by its file and name."""
+    found: dict[tuple[str, str], _Row] = {}
     for each in texts:
-        if each.name in found:
+        at = each.file, each.name
+        if at in found:
+            where = f" in the file {each.file}" if each.file else ""
             raise InputError(
-                f"{model}: the document {shown(each.name)!r} occurs twice; documents are paired by name, so"
-                " name each once."
+                f"{model}: the document {shown(each.name)!r} occurs twice{where}; documents are paired by name, so"
+                " name each once there, or leave out the log of a repeated run."
             )
-        found[each.name] = _Row(-each.log_probability / math.log(2), each.n_bytes, each.digest)
+        found[at] = _Row(-each.log_probability / math.log(2), each.n_bytes, each.digest)
     if not found:
         raise InputError(f"{model}: no text with a log-probability.")
     return found
+
+
+def _by_name(tables: Sequence[dict[tuple[str, str], _Row]]) -> list[dict[str, _Row]]:
+    """Name documents by their file too where several files of a log have documents of one name."""
+    alone = all(len({name for _, name in table}) == len(table) for table in tables)
+    return [{name if alone else f"{file}/{name}": row for (file, name), row in table.items()} for table in tables]
 
 
 def _paired(tables: Sequence[dict[str, _Row]], names: Sequence[str], common: bool) -> tuple[list[PairedDocument], int]:
