@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -81,7 +83,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
-            small_chart(group.assessment, name, _headline(b, group))
+            small_chart(group.assessment, name, told(b, group, _HEADLINE))
             for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES], b.by), strict=True)
         ]
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
@@ -114,13 +116,8 @@ def groups_table(b: Breakdown) -> Table:
                 meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
 
-    verdict = each(
-        "miscalibration",
-        lambda group: told(b, group, short_verdict),
-        words=True,
-        detail=shrunk,
-        meaning="Where the adjusted p-value is below 0.05.",
-    )
+    meaning = "Where the adjusted p-value is below 0.05."
+    verdict = each("miscalibration", partial(told, b), words=True, detail=shrunk, meaning=meaning)
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -150,17 +147,13 @@ def groups_table(b: Breakdown) -> Table:
 
 def doubtful(b: Breakdown, group: GroupAssessment) -> bool:
     """Whether the findings of a group are not significant among those of all groups, so that none is shown."""
-    share_of = b.cost_shares.get(group.key)
-    return bool(share_of is not None and group.diagnosis.findings and not share_of.significant)
+    tested = b.cost_shares.get(group.key)
+    return bool(tested and group.diagnosis.findings and not tested.significant)
 
 
-def told(b: Breakdown, group: GroupAssessment, words: Callable[[Diagnosis], str]) -> str:
+def told(b: Breakdown, group: GroupAssessment, words: Callable[[Diagnosis], str] = short_verdict) -> str:
     """Say what is wrong with a group, or that it is not significant among all groups."""
     return "not significant" if doubtful(b, group) else words(group.diagnosis)
-
-
-def _headline(b: Breakdown, group: GroupAssessment) -> str:
-    return told(b, group, lambda diagnosis: diagnosis.headline)
 
 
 def _further_scores(b: Breakdown) -> list[str]:
@@ -173,6 +166,8 @@ def _further_scores(b: Breakdown) -> list[str]:
 def _score(name: str) -> Callable[[GroupAssessment], str]:
     return lambda group: number(group.assessment.scores[name])
 
+
+_HEADLINE = attrgetter("headline")
 
 ORDERS = {
     "geometric_accuracy": "the lowest predicted geometric accuracy first",
@@ -325,7 +320,7 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     for group, name in zip(b.groups[:most], _names(b.groups[:most], b.by), strict=True):
         a = group.assessment
         chart = reliability_chart(Event(a), after_remedy=False)
-        shown.append((name, f"{count(a.n_rows)} rows: {_headline(b, group)}", chart))
+        shown.append((name, f"{count(a.n_rows)} rows: {told(b, group, _HEADLINE)}", chart))
     left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
     return draw_multiples(shown, left_out, figure)
 

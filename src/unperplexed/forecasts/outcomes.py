@@ -408,12 +408,11 @@ def _binary_labels(present: list[Label], settings: LabelSettings) -> ClassSet:
                 " absent, name both classes: labels=[negative, positive] (--labels)."
             )
         if len(others) > 1:
-            remedy = _twins(present) or (
+            out = (
                 "One probability column has one negative class: leave the others out with ignore_label (--ignore-label)"
             )
-            raise InputError(
-                f"{settings.name}: besides the positive label {positive!r} there are {listed(others)}. {remedy}."
-            )
+            there = f"besides the positive label {positive!r} there are {listed(others)}"
+            raise InputError(f"{settings.name}: {there}. {_twins(present) or out}.")
         return ClassSet(((others[0] if others else None), positive))
     if len(named) == 1:
         return ClassSet((next(v for v in present if v != named[0]), named[0]), said_of_column(named[0], names[0]))

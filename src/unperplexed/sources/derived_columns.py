@@ -84,10 +84,7 @@ class Derived(NamedTuple):
         return self.how in _QUANTILES
 
     def groups(self, values: pl.Series, rows: Ints, known: Known | None = None) -> pl.Series:
-        """Give the group of each row, none for a blank value; rows are their numbers, for messages.
-
-        If nothing is known, the values are all.
-        """
+        """Give each row's group, of blanks None; rows are numbers for messages. If none is known, values are all."""
         if not self.how:
             return values
         known = self.known(self.seen(values, rows)) if known is None else known
