@@ -242,13 +242,13 @@ def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
     low_end = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
     y = value_axis(low_end, top if top > 0 else 0.1, f"{title}. Larger is better")
     lowest_all = y.low * c.frequency if standardized else y.low
-    bottom = (c.frequency - lowest_all) / (1 - lowest_all)  # where the line of all rows leaves the frame
+    bottom = min((c.frequency - lowest_all) / (1 - lowest_all), x[-1])  # where the line of all rows leaves the frame
     lines = []
     for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
         ends = rule.band(getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
         lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
-    if x[0] < bottom:
-        until = np.append(x[x < bottom], min(bottom, x[-1]))
+    if x[0] <= bottom:
+        until = np.append(x[x < bottom], bottom)
         drawn = np.append(getattr(c.all, benefit)[x < bottom], max(y.low, getattr(c.all, benefit)[-1]))
         lines.append(Line(until, drawn, "third", "all", label="acting on all rows"))
     axis = f"Threshold probability of '{short_name(str(c.labels[1]))}'"
