@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from helpers import softmax_forecasts
 from unperplexed import InputError, assess, assess_by
 from unperplexed.describe.assessment_charts import bars_chart
-from unperplexed.describe.groups import findings_chart
+from unperplexed.describe.groups import findings_chart, groups_table
 from unperplexed.report.svg import plot
 
 
@@ -129,6 +129,32 @@ def test_the_heat_map_is_drawn_with_its_numbers(groups):
     chart = findings_chart(groups)
     assert {text.get_text() for text in ax.texts} >= set(chart.cells.shown)
     assert [bar.get_x() + bar.get_width() / 2 for bar in ax.containers[0]] == pytest.approx(chart.cells.x.tolist())
+
+
+@pytest.fixture(scope="module")
+def doubtful():
+    """Groups of which one has a finding alone, but not among all of them."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=6000)
+    y = rng.random(6000) < 1 / (1 + np.exp(-z))
+    sharper = np.repeat([2.0, 1.3, 1.0, 1.0, 1.0, 1.0], 1000)
+    where = np.repeat(["a", "b", "c", "d", "e", "f"], 1000)
+    return assess_by(y, 1 / (1 + np.exp(-z * sharper)), by={"site": where}, sort="group", resamples=0)
+
+
+def test_pictures_and_report_tell_of_no_group_what_the_table_calls_not_significant(doubtful):
+    verdicts = next(c for c in groups_table(doubtful).columns if c.heading == "miscalibration").values[1:]
+    unsure = [at for at, verdict in enumerate(verdicts) if verdict == "not significant"]
+    assert unsure
+    assert all(doubtful.groups[at].diagnosis.findings for at in unsure)
+    number = sum(verdict not in ("none detected", "not significant") for verdict in verdicts)
+    chart = findings_chart(doubtful)
+    assert chart.title == f"Evidence of miscalibration in {number} of 6 groups"
+    assert not {6 - at for at in unsure} & set(chart.cells.y.tolist())
+    assert "Holm-adjusted" in chart.subtitle
+    drawn = [each for ax in doubtful.plot(Figure(), kind="reliability").axes for each in ax.texts]
+    assert sum("not significant" in " ".join(each.get_text().split()) for each in drawn) == len(unsure)
+    assert doubtful.to_html().count("1,000 rows: not significant.") == len(unsure)
 
 
 def test_no_finding_is_a_blank_map(rng):

@@ -201,3 +201,18 @@ def test_a_range_of_thresholds_is_drawn_alone(small):
     chart = benefits_chart(part)
     assert chart.x.high == pytest.approx(0.3)
     assert benefits_chart(decision_curve(y, p)).x.high == 1
+
+
+@pytest.mark.parametrize("standardized", [False, True])
+@pytest.mark.parametrize("thresholds", [[0.01, 0.3, 0.8], [0.05, 0.1], [0.9, 0.95]])
+def test_acting_on_all_is_drawn_down_to_the_frame(small, thresholds, standardized):
+    curve = decision_curve(*small, thresholds=thresholds)
+    chart = benefits_chart(curve, standardized=standardized)
+    lines = [line for line in chart.lines if line.name == "all"]
+    assert len(lines) == (thresholds[0] < 0.9)
+    rate, scale = curve.frequency, curve.frequency if standardized else 1
+    for line in lines:
+        assert line.x.size > 1
+        assert line.y == pytest.approx((rate - (1 - rate) * line.x / (1 - line.x)) / scale)
+        assert line.y[-1] == pytest.approx(chart.y.low) or line.x[-1] == thresholds[-1]
+        assert line.x.max() <= thresholds[-1]

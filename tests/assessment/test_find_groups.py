@@ -200,6 +200,7 @@ SAID = {
     "order": (lambda y, rng: y + 0.1 * rng.random(y.size), "alone orders the outcomes"),
     "row": (lambda y, rng: np.arange(y.size), "has another number in each row"),
     "note": (lambda y, rng: [f"note {at}" for at in range(y.size)], "holds 500 different values"),
+    "day": (lambda y, rng: [f"{1 + at % 28}/{1 + at % 12}/{2000 + at}" for at in range(y.size)], "holds 500 different"),
     "empty": (lambda y, rng: np.full(y.size, np.nan), "is missing in all rows"),
     "same": (lambda y, rng: ["a"] * y.size, "has the same value in all rows"),
 }
@@ -213,6 +214,7 @@ def test_columns_that_tell_too_little_or_too_much_are_remarked_on(name):
     found = up.find_groups(y, p, among={**table, name: made(y, np.random.default_rng(0))}, max_groups=1)
     [warning] = found.warnings
     assert warning.startswith(f"column '{name}' {said}")
+    assert ("periods (--among day:quarter)" in warning) == (name == "day")
 
 
 @pytest.mark.parametrize(

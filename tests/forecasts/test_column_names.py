@@ -43,6 +43,13 @@ def test_the_part_that_holds_the_outcomes_is_the_label(names, outcomes, expected
     assert Forecasts(outcomes, pandas).labels == expected
 
 
+@pytest.mark.parametrize("settings", [{"pos_label": "W"}, {"labels": ["L", "W"]}, {}])
+def test_labels_that_differ_by_blanks_only_are_not_to_be_left_out(settings):
+    with pytest.raises(InputError, match="'L' and 'L ' differ by blanks only: remove these in the data") as told:
+        Forecasts(["L", "W", "L ", "W "], [0.2, 0.8, 0.2, 0.8], **settings)
+    assert "ignore" not in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("names", "outcomes", "message"),
     [

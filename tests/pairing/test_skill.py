@@ -178,6 +178,7 @@ def test_an_infinite_log_loss_is_said_first_and_the_floor_with_what_beats(rng, z
     ("settings", "message"),
     [
         ({"reference": "climate"}, "none of the forecasters 'forecast'; expected \"base-rate\", {"),
+        ({"reference": "climate"}, r"if named beside the others: climate=climate \(--forecaster\)"),
         ({"reference": "forecast"}, "is the only forecaster"),
         ({"metrics": ["spherical_score"]}, "not spherical_score"),
         ({"reference": {"climatology": [1, 1], "f": [0.1, 0.2]}}, 'expected {"climatology": columns}, got a mapping'),

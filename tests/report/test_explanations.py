@@ -293,7 +293,14 @@ def test_a_term_is_found_by_another_form_of_it_and_by_a_synonym(word, term):
         ("out of distribution", "Drift of predictions"),
         ("drift", "Drift of predictions"),
         ("perplexity", "Geometric accuracy"),
-        ("biased", "Biased between classes"),
+        ("biased", "Overpredicts or underpredicts"),
+        ("class bias", "Biased between classes"),
+        ("few rows", "Sample size"),
+        ("simultaneous", "Sample size"),
+        ("misshaped", UNNAMED),
+        ("effective number", "Clusters"),
+        ("floor", "Certain and wrong"),
+        ("shrunk-isotonic", "Geometric accuracy"),
     ],
 )
 def test_words_of_other_fields_find_their_explanation(words, term):

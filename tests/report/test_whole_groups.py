@@ -491,7 +491,7 @@ def test_thresholds_at_which_a_model_is_useful(useful, text):
 def test_benefits_are_drawn_from_a_half_below_0_at_most():
     chart = decisions.benefits_chart(curve(a=rule([1, 0, 0])))
     assert [each.name for each in chart.lines] == ["a", "all"]
-    assert chart.lines[1].x.tolist() == [0.1, 0.2]
+    assert chart.lines[1].x.tolist() == [0.1, 0.2, pytest.approx(0.3 / 1.1)]  # where it leaves the frame
     assert chart.lines[0].low is not None
     assert (chart.y.low, chart.y.high) == (pytest.approx(-0.1), pytest.approx(0.2))
     deep = decisions.benefits_chart(curve(a=rule([0, 0, 0], (0.1, 0.0, -0.3))), standardized=True)

@@ -126,6 +126,22 @@ def test_months_and_quantiles_make_groups(tmp_path, table):
         tally_files_by(path, by="age:month", **COLUMNS)
 
 
+@pytest.mark.parametrize("how", ["age:quartiles", "age:halves", "day:quarter", "day:year-month"])
+@pytest.mark.parametrize("blank", [None, "  "])
+def test_rows_without_a_value_are_a_group(tmp_path, table, how, blank):
+    column = how.split(":")[0]
+    none = (pl.int_range(pl.len()) % 7 == 3) | (pl.int_range(pl.len()) < 30)
+    gaps = pl.when(none).then(pl.lit(blank)).otherwise(column).alias(column)
+    path = written(tmp_path / "f.csv", table.with_columns(gaps))
+    found = tally_files_by(path, by=how, **COLUMNS)
+    there = tally_files_by(written(tmp_path / "there.csv", table.filter(~none)), by=how, **COLUMNS)
+    counts = {key: tally.n_rows for key, tally in found.items()}
+    assert counts.pop((None,)) == table.select(none.sum()).item()
+    assert counts == {key: tally.n_rows for key, tally in there.items()}
+    with pytest.raises(InputError, match=r"clusters: none in \d+ rows"):
+        tally_files(path, clusters=how, parts=["shards"], **COLUMNS)
+
+
 @pytest.mark.parametrize("form", ["%d/%m/%Y", "%-m/%-d/%Y %H:%M", "%d.%m.%Y"])
 def test_dates_with_the_year_last_are_read_where_a_day_above_12_tells(tmp_path, table, form):
     days = pl.date_range(pl.date(2025, 1, 1), pl.date(2026, 2, 4), "1d", eager=True)

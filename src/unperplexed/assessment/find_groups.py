@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -42,6 +43,9 @@ MOST_COLUMNS, _CLASSES_SEARCHED, _CLUSTERS_KNOWN, _TELLS = 60, 10, 30, 0.99
 """Columns at most, as more make millions of rules, among which a group has to stand out; classes of which each is
 searched, of more whether the most probable one is right; clusters with fewer of which their dependence is hardly known;
 and the AUC of a column alone from which on it looks like another form of the outcome."""
+
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2}")
+"""How texts begin that look like dates."""
 
 
 @frames_as_input
@@ -523,7 +527,9 @@ def _remark(column: Column, truth: Ints, named: bool) -> str:
         raise InputError(f"among: column {column.name!r} holds the outcomes. Leave it out.")
     if not numbers and counts.max() < max(LEAST_ROWS, LEAST_SHARE * truth.size):
         many = f"holds {distinct.size:,} different values, each in fewer than {LEAST_ROWS} rows or 1% of them"
-        return f"{many}, so that no rule asks for one. Make groups of them, such as by a word that they hold"
+        dates = all(map(_DATE.match, column.categories or [""]))
+        periods, words = f"periods (--among {column.name}:quarter)", "groups of them, such as by a word that they hold"
+        return f"{many}, so that no rule asks for one. Make {periods if dates else words}"
     if (numbers or distinct.size * LEAST_ROWS < truth.size) and _auc(number, happened, ordered=numbers) > _TELLS:
         return f"{tells}. A column that is known only afterwards names useless groups"
     if numbers and not column.date and distinct.size == truth.size and (distinct == np.floor(distinct)).all():

@@ -265,13 +265,13 @@ def _small(title: str, label: str, line: Line, points: Sequence[Points] = ()) ->
     )
 
 
-def small_chart(a: Assessment, name: str) -> Chart:
-    """Make the reliability diagram of one of many assessments: the curve and groups of rows, without bands."""
+def small_chart(a: Assessment, name: str, headline: str) -> Chart:
+    """Make the reliability diagram of one of many assessments, with its headline and without bands."""
     event = Event(a)
     line, groups = curve_of(a, event.pairs, band=False).line(most=_SMALL), event.groups
     means = [share(np.average(each, weights=groups.total)) for each in (groups.mean, groups.observed)]
     label = (
-        f"Reliability diagram of {name}, {count(a.n_rows)} rows: {a.diagnosis.headline}. Mean prediction of"
+        f"Reliability diagram of {name}, {count(a.n_rows)} rows: {headline}. Mean prediction of"
         f" {event.name} {means[0]}, observed {means[1]}"
     )
     return _small(name, label, line, (Points(groups.mean, groups.observed),))

@@ -238,24 +238,27 @@ def benefits_chart(c: DecisionCurve, *, standardized: bool = False) -> Chart:
     top, x, of = (1.0, c.thresholds, _STANDARDIZED) if standardized else (c.frequency, c.thresholds, _PLAIN)
     benefit, low, high = of
     lowest = min(float(np.nanmin(getattr(rule, benefit))) for rule in c.models.values())
-    floor = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
-    everything = getattr(c.all, benefit)
-    here = everything >= floor
+    title = "Standardized net benefit" if standardized else "Net benefit"
+    low_end = max(-0.5 * top, min(-0.1 * top, 1.1 * lowest))
+    y = value_axis(low_end, top if top > 0 else 0.1, f"{title}. Larger is better")
+    lowest_all = y.low * c.frequency if standardized else y.low
+    bottom = min((c.frequency - lowest_all) / (1 - lowest_all), x[-1])  # where the line of all rows leaves the frame
     lines = []
     for at, (name, rule) in enumerate(zip(short_names(c.models), c.models.values(), strict=True)):
         ends = rule.band(getattr(rule, low), getattr(rule, high)) if at < _MOST_BANDS else (None, None)
         lines.append(Line(x, getattr(rule, benefit), _ROLES[min(at, len(_ROLES) - 1)], name, ends[0], ends[1], name))
-    if here.any():
-        lines.append(Line(x[here], everything[here], "third", "all", label="acting on all rows"))
+    if x[0] <= bottom:
+        until = np.append(x[x < bottom], bottom)
+        drawn = np.append(getattr(c.all, benefit)[x < bottom], max(y.low, getattr(c.all, benefit)[-1]))
+        lines.append(Line(until, drawn, "third", "all", label="acting on all rows"))
     axis = f"Threshold probability of '{short_name(str(c.labels[1]))}'"
     spoken = "; ".join(useful_words(name, rule, x) for name, rule in c.models.items())
-    title = "Standardized net benefit" if standardized else "Net benefit"
     return Chart(
         title=title,
         subtitle=f"With {confidence_interval(c.confidence)} at each threshold; the dashed line is acting on none",
         label=f"{title} over thresholds. {spoken}",
         x=percent_axis(axis) if c.drawn == (0, 1) else value_axis(*c.drawn, axis, lambda t, _: f"{100 * t:.3g}%"),
-        y=value_axis(floor, top if top > 0 else 0.1, f"{title}. Larger is better"),
+        y=y,
         lines=lines,
         references=(Reference(c.drawn, (0.0, 0.0)),),
     )

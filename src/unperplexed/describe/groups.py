@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -15,7 +17,7 @@ from ..assessment.breakdown import REMEDIED, Breakdown, CostShare, GroupRemedy, 
 from ..assessment.group_figures import MOST_DIAGNOSED, GroupAssessment
 from ..assessment.remedy import Commands, PythonLine
 from ..calibration.diagnosis.kinds import KINDS
-from ..calibration.diagnosis.result import Finding
+from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..forecasts.group_keys import ALL_ROWS, Key, Value, in_order, key_text, key_texts
 from ..report.chart import Cells, Chart, chart_size
 from ..report.charts import Row, forest, heat_map
@@ -81,7 +83,7 @@ def breakdown_document(b: Breakdown, naming: Naming, *, brief: bool) -> Document
         sections.append(Section("by-two-way", f"Findings by {' and '.join(grid.names)}", blocks, "Two-way table"))
     if len(b) > 1:
         curves = [
-            small_chart(group.assessment, name)
+            small_chart(group.assessment, name, told(b, group, _HEADLINE))
             for group, name in zip(b.groups[:MOST_CURVES], _names(b.groups[:MOST_CURVES], b.by), strict=True)
         ]
         more = f": the first {len(curves)} of {len(b):,} groups" if len(b) > len(curves) else ""
@@ -114,13 +116,8 @@ def groups_table(b: Breakdown) -> Table:
                 meaning="Of the group's test of miscalibration, Holm-adjusted for the number of groups."),
     ]  # fmt: skip
 
-    def found(group: GroupAssessment) -> str:
-        unsure = group.diagnosis.findings and group.key in costs and not costs[group.key].significant
-        return "not significant" if unsure else short_verdict(group.diagnosis)
-
-    verdict = each(
-        "miscalibration", found, words=True, detail=shrunk, meaning="Where the adjusted p-value is below 0.05."
-    )
+    meaning = "Where the adjusted p-value is below 0.05."
+    verdict = each("miscalibration", partial(told, b), words=True, detail=shrunk, meaning=meaning)
     columns = [
         Column(", ".join(map(printable, b.by)), *names),
         each("rows", lambda group: count(group.n_rows)),
@@ -148,6 +145,17 @@ def groups_table(b: Breakdown) -> Table:
     return Table(_caption(b), columns, sortable=True, notes=level)
 
 
+def doubtful(b: Breakdown, group: GroupAssessment) -> bool:
+    """Whether the findings of a group are not significant among those of all groups, so that none is shown."""
+    tested = b.cost_shares.get(group.key)
+    return bool(tested and group.diagnosis.findings and not tested.significant)
+
+
+def told(b: Breakdown, group: GroupAssessment, words: Callable[[Diagnosis], str] = short_verdict) -> str:
+    """Say what is wrong with a group, or that it is not significant among all groups."""
+    return "not significant" if doubtful(b, group) else words(group.diagnosis)
+
+
 def _further_scores(b: Breakdown) -> list[str]:
     """Return the scores that were asked for by name."""
     asked = b.whole.source.asked
@@ -158,6 +166,8 @@ def _further_scores(b: Breakdown) -> list[str]:
 def _score(name: str) -> Callable[[GroupAssessment], str]:
     return lambda group: number(group.assessment.scores[name])
 
+
+_HEADLINE = attrgetter("headline")
 
 ORDERS = {
     "geometric_accuracy": "the lowest predicted geometric accuracy first",
@@ -316,7 +326,7 @@ def draw_groups(b: Breakdown, figure: Figure | None, most: int, kind: str) -> Fi
     for group, name in zip(b.groups[:most], _names(b.groups[:most], b.by), strict=True):
         a = group.assessment
         chart = reliability_chart(Event(a), after_remedy=False)
-        shown.append((name, f"{count(a.n_rows)} rows: {a.diagnosis.headline}", chart))
+        shown.append((name, f"{count(a.n_rows)} rows: {told(b, group, _HEADLINE)}", chart))
     left_out = f"The first {most} of {len(b):,} groups, {ORDERS[b.sort]}" if len(b) > most else ""
     return draw_multiples(shown, left_out, figure)
 
@@ -390,7 +400,8 @@ SCALE = (f"overpredicted, {_OVER}, other", f"underpredicted, {_UNDER}")
 def findings_chart(b: Breakdown) -> Chart:
     """Make a heat map of the first groups' findings: the costlier an error in a group, the darker its cell."""
     groups = b.groups[:MOST_DRAWN]
-    found = [(row, each) for row, group in enumerate(groups) for each in group.diagnosis.findings]
+    sure = [(row, group) for row, group in enumerate(groups) if not doubtful(b, group)]
+    found = [(row, each) for row, group in sure for each in group.diagnosis.findings]
     seen = {finding.error for _, finding in found}
     kinds = [kind for kind in KINDS.values() if (kind.plain and kind.two) or kind.error in seen]
     errors = [kind.error for kind in kinds]
@@ -407,13 +418,13 @@ def findings_chart(b: Breakdown) -> Chart:
     shown = [number(cost) if cost > 0 else "found" for cost in costs.tolist()]
     scale = SCALE if found else ()
     more = f"; the first {len(groups)} of {len(b):,} groups" if len(b) > len(groups) else ""
+    tested = "Holm-adjusted for the number of groups" if b.diagnosed else "each group tested at 5%"
     return heat_map(
         Cells(places[:, 1], len(groups) - places[:, 0], strength, shown, texts, scale),
         [f"{name} ({count(group.n_rows)})" for name, group in zip(names, groups, strict=True)],
         [kind.heading or kind.error for kind in kinds],
         title=f"Evidence of miscalibration in {miscalibrated:,} of {len(groups):,} groups",
-        subtitle="Cost of each finding in nats a row; blank: no evidence, each group tested at 5%. Number of rows in"
-        f" brackets{more}",
+        subtitle=f"Cost of each finding in nats a row; blank: no evidence, {tested}. Number of rows in brackets{more}",
         label=f"Findings by group. {'; '.join(texts) if texts else 'No evidence of miscalibration in any group'}.",
         axis="Finding",
     )

@@ -408,10 +408,11 @@ def _binary_labels(present: list[Label], settings: LabelSettings) -> ClassSet:
                 " absent, name both classes: labels=[negative, positive] (--labels)."
             )
         if len(others) > 1:
-            raise InputError(
-                f"{settings.name}: besides the positive label {positive!r} there are {listed(others)}. One probability"
-                " column has one negative class: leave the others out with ignore_label (--ignore-label)."
+            out = (
+                "One probability column has one negative class: leave the others out with ignore_label (--ignore-label)"
             )
+            there = f"besides the positive label {positive!r} there are {listed(others)}"
+            raise InputError(f"{settings.name}: {there}. {_twins(present) or out}.")
         return ClassSet(((others[0] if others else None), positive))
     if len(named) == 1:
         return ClassSet((next(v for v in present if v != named[0]), named[0]), said_of_column(named[0], names[0]))
@@ -439,6 +440,8 @@ def _told_apart(present: list[Label], settings: LabelSettings) -> tuple[Label | 
     told = len(seen) == (low is not None) + (high is not None)
     if told and (not settings.whole or len(seen) == 2):
         return low, high  # a part says no more than it holds; parts together say the rest
+    if twins := _twins(present):
+        raise InputError(f"{settings.name}: the labels are {listed(present)}. {twins}.")
     if settings.whole:
         first = present[0] if present else 0
         for pair in _TEXT_PAIRS if isinstance(first, str) else [(False, True) if isinstance(first, bool) else (0, 1)]:
@@ -523,6 +526,13 @@ def _named_classes(present: list[Label], names: tuple[Any, ...], settings: Label
     )
 
 
+def _twins(labels: Sequence[Any]) -> str:
+    """Say which two labels differ by blanks only, and what to do; "" where none do."""
+    texts = sorted((label for label in labels if isinstance(label, str)), key=lambda text: (text.strip(), text))
+    pairs = ((one, other) for one, other in pairwise(texts) if one.strip() == other.strip())
+    return next((f"{one!r} and {other!r} differ by blanks only: remove these in the data" for one, other in pairs), "")
+
+
 def _sorts_two_ways(labels: Sequence[Any]) -> bool:
     """Whether these are texts that read as numbers, and come in another order as such: "10" and "2"."""
     try:
@@ -550,6 +560,8 @@ def _unknown_message(
             f"{settings.name}: the outcomes are numbers, {listed(unknown)}, the labels {listed(known)}. Give the names"
             " as outcomes too, such as np.array(labels)[y], or leave the labels out."
         )
+    if twins := _twins([*unknown, *known]):
+        return f"{settings.name}: {what} {counted}, in {rows}. {twins}."
     return (
         f"{settings.name}: {what} {counted}, in {rows}; the {of} are {listed(known)}"
         f"{'; ' * bool(never)}{never}. Leave them out with ignore_label={first!r} (--ignore-label {first}), or name"

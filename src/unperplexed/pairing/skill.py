@@ -239,7 +239,10 @@ class SkillSettings(PairedSettings):
         if self.reference == BASE_RATE:
             return
         if self.reference not in names:
-            raise InputError(f"reference: {self.reference!r} is none of the forecasters {listed(names)}; {REFERENCES}.")
+            raise InputError(
+                f"reference: {self.reference!r} is none of the forecasters {listed(names)}; {REFERENCES}. A column of"
+                f" the file is one if named beside the others: {self.reference}={self.reference} (--forecaster)."
+            )
         if len(names) < 2:
             raise InputError(f"reference: {self.reference!r} is the only forecaster; name another to compare with it.")
 

@@ -84,18 +84,23 @@ class Derived(NamedTuple):
         return self.how in _QUANTILES
 
     def groups(self, values: pl.Series, rows: Ints, known: Known | None = None) -> pl.Series:
-        """Give the group of each row; rows are their numbers, for messages. If nothing is known, the values are all."""
+        """Give each row's group, of blanks None; rows are numbers for messages. If none is known, values are all."""
         if not self.how:
             return values
         known = self.known(self.seen(values, rows)) if known is None else known
+        there = ~_blank(values)
+        values, rows = values.filter(there), rows[there.to_numpy()]
         if isinstance(known, Quantiles):
-            return known.groups(self.numbers(values, rows))
-        return _date_part(values, rows, self, known)
+            found = known.groups(self.numbers(values, rows))
+        else:
+            found = _date_part(values, rows, self, known)
+        return found.gather((there.cum_sum() - 1).set(~there, None))
 
     def seen(self, values: pl.Series, rows: Ints) -> pl.Series:
         """Give what of these values is needed to know of all: the numbers, or dates that do not begin with the year."""
         if self.needs_all:
-            return self.numbers(values, rows)
+            there = ~_blank(values)
+            return self.numbers(values.filter(there), rows[there.to_numpy()])
         return _year_last(values.cast(pl.String))
 
     def known(self, seen: pl.Series) -> Known:
@@ -108,8 +113,8 @@ class Derived(NamedTuple):
         invalid = rows[~numbers.is_finite().fill_null(False).to_numpy()]
         if invalid.size:
             wrong = f"{self.name}: column {self.column!r} is no number in {rows_text(invalid)}. Repair them"
-            blank = values.is_null() if values.dtype != pl.String else values.fill_null("").str.strip_chars() == ""
-            some = f", or leave out rows without one: --where '\"{self.column}\" IS NOT NULL'" if blank.any() else ""
+            some = f", or leave out rows without one: --where '\"{self.column}\" IS NOT NULL'"
+            some *= _blank(values).any()
             raise InputError(f"{wrong}{some}.")
         return numbers
 
@@ -122,6 +127,11 @@ class Derived(NamedTuple):
         for k in np.unique(at).tolist():
             texts[k] += f": {x[at == k].min():.6g} to {x[at == k].max():.6g}"
         return Quantiles(edges, texts)
+
+
+def _blank(values: pl.Series) -> pl.Series:
+    """Whether each value is missing, or a text of blanks only."""
+    return values.is_null() if values.dtype != pl.String else values.fill_null("").str.strip_chars() == ""
 
 
 def derived(text: str) -> Derived:

@@ -12,6 +12,8 @@ from ..result import Advice, Clause
 
 _MOST_NAMED = 3
 """So many biased classes are named; the others are counted."""
+_BETWEEN = "biased-between-classes"
+"""What to look up about the biases of several classes."""
 
 SURE_GAP, _SEEN_GAP = 2.58, 1.96
 """Standard errors by which mean prediction and observed frequency differ where that is said first, and where at all."""
@@ -58,7 +60,7 @@ def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
         return biased_between(detail="no single class stands out")
     apart = [at for at in classes if means.told(at)]
     if not apart:
-        return Clause("class biases that cancel", term=KIND.terms[0])
+        return Clause("class biases that cancel", term=_BETWEEN)
     verbs = {at: _verb(means.over(at)) for at in apart}
     if len(apart) == 1:
         return Clause(verbs[apart[0]], means.name(apart[0]), detail=means.text(apart[0]), term=verbs[apart[0]])
@@ -74,7 +76,7 @@ def biased_classes(means: ClassMeans, classes: Sequence[int]) -> Clause:
 
 def biased_between(instead: str = "", detail: str = "") -> Clause:
     """Say that it is not one class alone."""
-    return Clause(f"{KIND.names[0]} between classes", "", "", instead, detail, KIND.terms[0])
+    return Clause(f"{KIND.names[0]} between classes", "", "", instead, detail, _BETWEEN)
 
 
 def _in_both_directions(apart: Sequence[int], means: ClassMeans) -> list[int]:
