@@ -34,10 +34,10 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     first = max(found.entries, key=lambda each: each.accuracy.value)
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
-    of = f"confidences of {number_of(len(models), found.by)}" if len(kinds) > 1 and len(models) > 1 else of
-    beat = (
-        f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers{_few(found)}"
-    )
+    if len(kinds) > 1 and len(models) > 1:
+        of = f"confidences of {number_of(len({each.model for each in judged}), found.by)}"
+    share_of = f"{len(beaten)} of {len(judged)} {of}"
+    beat = f"After recalibration {share_of} beat the base rate on held-out answers{_few(found)}"
     headline = beat if judged else "Too few answers to recalibrate their confidences"
     only = first.overconfidence if len(found.entries) == 1 else None
     headline, remarks = with_gap(only, headline, bool(first.terms))
