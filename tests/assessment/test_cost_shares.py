@@ -66,6 +66,15 @@ def test_where_errors_cancel_each_group_is_to_be_recalibrated(rng):
     assert text.endswith("Their errors differ: recalibrate each group by itself.")
 
 
+def test_a_small_group_that_carries_most_of_the_cost_has_errors_of_its_own(rng):
+    y, p, by = forecasts(rng, [*"abcde"], 400, [*"abcde"])
+    y[by == "e"] = rng.random(400) < 0.5  # p says nothing there
+    found = assess_by(y, np.clip(np.where(by == "e", np.where(p > 0.5, 0.97, 0.03), p), 0, 1), by=by, resamples=0)
+    assert found.drivers.startswith("All 5 groups")
+    assert found.cost_shares["e",].share > 0.5
+    assert found.drivers.endswith("Their errors differ: recalibrate each group by itself.")
+
+
 def test_weights_count_as_rows(rng):
     y, p, by = forecasts(rng, [*"abc"], 300, ["a"])
     w = np.where(by == "b", 2.0, 1.0)

@@ -37,6 +37,7 @@ def test_ici_e50_and_e90_are_those_of_loess(patients, score, digits, expected):
     assert [found[name].value for name in ("ici", "e50", "e90")] == pytest.approx(expected, rel=1e-10)
     for each in (found["ici"], found["e50"], found["e90"]):
         assert each.interval.low <= each.value <= each.interval.high
+    assert all(a <= b for a, b in zip(found["e50"].interval, found["e90"].interval, strict=True))
 
 
 def test_brier_scores_and_o_e(patients):

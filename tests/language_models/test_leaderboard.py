@@ -258,6 +258,19 @@ def test_a_log_of_few_samples_with_several_graders(rng):
     assert "No gain is to be expected" not in printed
 
 
+def test_equal_confidences_differ_by_nothing_and_what_is_not_recalibrated_is_counted(rng):
+    n = 320
+    said = rng.integers(50, 100, n) / 100
+    text = said * 3 / 3 + np.where(rng.random(n) < 0.5, 1e-16, 0)  # another way of writing the same
+    assert (said != text).any()
+    grade = (rng.random(n) < said).astype(float)
+    model = np.where(np.arange(n) < 60, "a", np.where(np.arange(n) < 200, "b", "c")).tolist()
+    found = leaderboard(GradedAnswers({"g": grade}, {"said": said, "text": text}, np.arange(n), model))
+    assert {each.area for each in found.differences} == {0}
+    printed = " ".join(str(found).split())
+    assert "of 4 confidences of 2 models beat the base rate on held-out answers (2 of 6 have fewer than 100" in printed
+
+
 def test_graders_without_common_answers_are_not_compared():
     nan = np.nan
     found = grader_agreement({"a": np.array([1, 1, nan]), "b": np.array([nan, nan, 0]), "c": np.array([1, 1, 0])})

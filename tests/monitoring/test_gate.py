@@ -162,6 +162,19 @@ def test_figures_are_flat_numbers_and_those_of_the_assessment(overconfident):
     assert flat["skill"] == overconfident.skill.whole.scores["forecasts"]["log_loss"].skill
 
 
+def test_the_bias_of_clusters_has_the_interval_of_their_sums():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(150), 8)
+    s = rng.normal(0, 1.5, cluster.size)
+    y = (rng.random(cluster.size) < expit(s + rng.normal(0, 1, 150)[cluster])).astype(int)
+    a = assess(y, expit(s), clusters=cluster, resamples=0)
+    means = (expit(s) - y).reshape(150, 8).mean(axis=1)
+    flat = a.to_flat()
+    assert flat["bias"] == pytest.approx(means.mean())
+    assert (flat["bias.upper"] - flat["bias.lower"]) / 2 == pytest.approx(1.97 * means.std(ddof=1) / 150**0.5, rel=0.1)
+    assert not check(a, require="bias < 0.2").failed
+
+
 def test_a_tally_has_the_figures_of_its_rows():
     y, p = forecasts(500)
     rows, tally = assess(y, p, resamples=0).to_flat(), assess(Tally.of(y, p), resamples=0).to_flat()

@@ -463,6 +463,7 @@ def test_shards_of_several_columns_are_stable_and_even():
     [
         ({"clusters": [1, 2]}, "a tally keeps them only in its shards"),
         ({"clusters": [1, None]}, r"clusters: none in 1 row \(1;"),
+        ({"clusters": {"h": [1, None]}}, r"""1 row \(1; .*leave out rows without one: --where '"h" IS NOT NULL'"""),
         ({"clusters": [1.0, np.nan]}, r"clusters: none in 1 row \(1;"),
         ({"clusters": [1]}, "clusters has 1 row, y_prob 2"),
         ({"clusters": [[[1], [2]]]}, r"one a row, got shape \(1, 2, 1\)"),

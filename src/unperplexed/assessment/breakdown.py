@@ -68,6 +68,8 @@ _NAMED = 3
 _WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 _SPREAD = 1.5
 """Groups that carry less than so many times their share of the rows do not stand out."""
+_MOST = 0.5
+"""Share of the cost from which on the groups that stand out, each by itself, make it uneven."""
 
 
 class GroupRemedy(Frozen):
@@ -192,7 +194,9 @@ def drivers_text(
         f" groups' cost, with {share(rows)} of all rows: {listed} ({adjusted})."
     )
     total = float(np.nansum([group.weight * group.cost for group in groups]))
-    if cost < _SPREAD * rows and total > 0 and whole.weight * whole.cost > _COMMON * total:
+    out = sum(found[key].share for key in named if found[key].share >= _SPREAD * found[key].row_share)
+    even = cost < _SPREAD * rows and out < _MOST * cost
+    if even and total > 0 and whole.weight * whole.cost > _COMMON * total:
         return f"{carried} Their rows explain about as much: recalibrate all rows together first."
     if all_named:
         return f"{carried} Their errors differ: recalibrate each group by itself."

@@ -54,6 +54,7 @@ class ClassTable(Table):
     clustered rows."""
     gap_p_value: Floats
     """How probable a gap at least as large would be of calibrated forecasts, on either side. NaN as above.
+    Each class by itself, not adjusted for their number.
 
     The distribution of the count is taken as a gamma distribution of its mean, variance and skewness (Pearson's type
     III), with a correction for continuity.

@@ -16,6 +16,7 @@ from ..calibration.diagnosis.result import Diagnosis, Finding
 from ..statistics.intervals import UNKNOWN, Interval, wilson
 from ..statistics.many_looks import Spread
 from ..statistics.means import t_quantile
+from .familiar import counts_of
 
 
 def _word(name: str) -> str:
@@ -181,7 +182,11 @@ _WITHOUT_COST = ("certainty", "rows", "permuted")
 
 
 def _bias(a: Any) -> NamedMetric:
-    """Mean prediction minus observed frequency."""
+    """Mean prediction minus observed frequency; of weighted rows and of clusters by the influence of each."""
+    if a.weighted or a.clustered:
+        counts, gap = counts_of(a.source.tally), a.bias.gap
+        off = (counts.p - 1 - gap) / a.source.tally.weight, (counts.p - gap) / a.source.tally.weight
+        return NamedMetric(gap, counts.metric(gap, *off, a.source.sampling.confidence).interval)
     low, high = frequency_limits(a)
     return NamedMetric(a.bias.gap, Interval(a.bias.mean_reported - high, a.bias.mean_reported - low))
 

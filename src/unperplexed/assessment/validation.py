@@ -80,8 +80,9 @@ def validation_of(a: Any) -> Validation:
     Notes
     -----
     ICI, E50 and E90: Austin and Steyerberg, *Statistics in Medicine* 38 (2019), 4051, by local quadratic regression of
-    the outcome on the predicted probability. Their intervals, and that of the ECE, invert a test. ln O/E and the scaled
-    Brier score have delta-method intervals over rows, or over clusters.
+    the outcome on the predicted probability. Their intervals, and that of the ECE, invert a test; as E90 is at least
+    E50, neither of its limits is below that of E50. ln O/E and the scaled Brier score have delta-method intervals over
+    rows, or over clusters.
     """
     if a.bias is None:
         raise InputError("validation: takes forecasts of two classes, whose tally knows them.")
@@ -186,7 +187,14 @@ class _Curve(NamedTuple):
             size_of = None if level is None else lambda off, level=level: quantile(np.sort(off, axis=1), level)
             limits = UNKNOWN if drawn is None else error_interval(equal, here, drawn, confidence, size_of, shapes)
             found.append(Metric(value, interval=Interval(min(limits.low, value), max(limits.high, value))))
-        return found
+        ici, e50, e90 = found
+        # The noise of the curve's ends may make up all of E90, though the median of errors is not noise.
+        low, high = max(e50.interval.low, e90.interval.low), min(e50.interval.high, e90.interval.high)
+        return [
+            ici,
+            e50._replace(interval=e50.interval._replace(high=high)),
+            e90._replace(interval=e90.interval._replace(low=low)),
+        ]
 
     def _noise(self, counts: Counts) -> Floats | None:
         """Make chance of values and derivatives of standard normal deviates; None where chance is not known."""

@@ -146,14 +146,18 @@ def _counted_classes(a: Assessment, c: ClassTable, predicted: PredictedTable) ->
         Column("observed frequency", each_as(c.frequency, share)),
         Column("difference in points", each_as(c.gap, points), gaps, meaning="Mean predicted − observed. 0 is best."),
         *([Column("", [""] * len(c), strips=strips)] if strips else []),
-        Column("p-value", each_as(c.gap_p_value, p_value_cell), meaning="If the expected difference is 0."),
+        Column("p-value", each_as(c.gap_p_value, p_value_cell), meaning="If the forecasts are calibrated."),
         Column("precision", each_as(right, share), meaning="Share of its predictions that are correct."),
         Column("mean confidence", each_as(confidence, share), meaning="Mean probability of its predictions."),
         Column("recall", each_as(recall, share), meaning="Share of its rows that are predicted so."),
         Column("cost in nats", each_as(c.miscalibration, number), meaning="Gain in log loss by recalibration."),
     ]  # fmt: skip
     notes = confidence_interval(a.uncertainty.confidence) if any(gaps) else ""
-    return Table("All rows; the class with the largest cost first.", columns, sortable=True, notes=notes)
+    caption = (
+        "All rows; the class with the largest cost first. p-values are of each class by itself, not adjusted for their"
+        " number, and of calibrated forecasts; intervals are wider where rows vary more than such forecasts do."
+    )
+    return Table(caption, columns, sortable=True, notes=notes)
 
 
 def more_of_classes(a: Assessment) -> Table:

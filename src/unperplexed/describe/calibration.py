@@ -172,11 +172,11 @@ def tables_of(v: Validation) -> list[Block]:
 
     def column(name: str) -> Column:
         known, pooled = [each[name] for each in v.clusters.values()], v.pooled[name]
-        rows = [*((each.value, each.interval) for each in known), (pooled.mean, pooled.interval)]
-        return estimates(_SHORT[name], [*rows, (math.nan, pooled.prediction)])
+        rows = [(pooled.mean, pooled.interval), (math.nan, pooled.prediction)]
+        return estimates(_SHORT[name], [*rows, *((each.value, each.interval) for each in known)])
 
-    names = Column("group", [*short_names(v.clusters, 28), "mean of them", "a new group"])
-    caption = f"Groups by {', '.join(v.by)}, their mean by random effects, and a prediction interval."
+    names = Column("group", ["mean of all", "a new group", *short_names(v.clusters, 28)])
+    caption = f"Groups by {', '.join(v.by)} below their mean by random effects and a prediction interval."
     return [metrics, Table.of(caption, names, *map(column, POOLED), notes=level)]
 
 

@@ -6,7 +6,7 @@ import math
 
 from .._lib.formatting import confidence_interval, number_of, short_name, short_names
 from ..language_models.clustered_ratios import with_gap
-from ..language_models.ranking import Entry, Leaderboard
+from ..language_models.ranking import FEWEST, Entry, Leaderboard
 from ..report.document import LONGEST_NAME, Block, Code, Column, Document, Section, Table, lookup
 from ..report.numbers import between, number, share, signed
 from ..report.result import Naming, document
@@ -34,7 +34,10 @@ def leaderboard_document(found: Leaderboard, naming: Naming, *, brief: bool) -> 
     first = max(found.entries, key=lambda each: each.accuracy.value)
     limits = f"{confidence_interval(found.confidence)} {between(*first.accuracy.interval, share)}"
     lead = f"Most right answers: {_name(first)}, {share(first.accuracy.value)} ({limits})." if len(models) > 1 else ""
-    beat = f"After recalibration {len(beaten)} of {len(judged)} {of} beat the base rate on held-out answers"
+    if len(kinds) > 1 and len(models) > 1:
+        of = f"confidences of {number_of(len({each.model for each in judged}), found.by)}"
+    share_of = f"{len(beaten)} of {len(judged)} {of}"
+    beat = f"After recalibration {share_of} beat the base rate on held-out answers{_few(found)}"
     headline = beat if judged else "Too few answers to recalibrate their confidences"
     only = first.overconfidence if len(found.entries) == 1 else None
     headline, remarks = with_gap(only, headline, bool(first.terms))
@@ -69,6 +72,12 @@ def _without_rank(found: Leaderboard) -> str:
     return (
         f" No gain is to be expected where right answers have no higher confidences than wrong ones: {', '.join(said)}."
     )
+
+
+def _few(found: Leaderboard) -> str:
+    """Count the confidences that have too few answers to be recalibrated."""
+    few = sum(each.n < FEWEST for each in found.entries)
+    return f" ({few} of {len(found.entries)} have fewer than {FEWEST} answers, too few for this)" if few else ""
 
 
 def _name(each: Entry) -> str:

@@ -71,13 +71,17 @@ def cluster_columns(clusters: Any, n_rows: int | None = None, name: str = "clust
     return columns
 
 
-def distinct_clusters(column: NDArray[Any], first_row: int = 0, name: str = "clusters") -> Coded:
-    """Clusters that occur in a column, and which of them each row is in; an InputError if a row has none."""
+def distinct_clusters(column: NDArray[Any], first_row: int = 0, name: str = "clusters", of: str = "") -> Coded:
+    """Clusters that occur in a column, and which of them each row is in; an InputError if a row has none.
+
+    Where it is a column of this name (``of``), the error says how rows without a cluster are left out.
+    """
     found = distinct_labels(column)
     missing = [at for at, value in enumerate(found.labels) if value is None]
     if missing:
         rows = first_row + np.flatnonzero(np.isin(found.inverse, missing))
-        raise InputError(f"{name}: none in {rows_text(rows)}. Repair them.")
+        out = f", or leave out rows without one: --where '\"{of}\" IS NOT NULL'" if of and ":" not in of else ""
+        raise InputError(f"{name}: none in {rows_text(rows)}. Repair them{out}.")
     return found
 
 
@@ -264,18 +268,20 @@ def shards_of_rows(source: str, rows: Ints) -> Ints:
 
 def hashes_of_clusters(clusters: Any, first_row: int = 0) -> NDArray[np.uint64]:
     """Hash of each row's cluster: numbers or texts in one column or several; 3, 3.0, "3" and "3.0" are the same."""
-    first, *others = cluster_columns(clusters)
-    mixed = _mixed(_hashes(first, first_row))
-    for column in others:
-        mixed = _mixed(mixed + _hashes(column, first_row))
+    columns = cluster_columns(clusters)
+    names = [*clusters] if isinstance(clusters, Mapping) and len(clusters) == len(columns) else [""] * len(columns)
+    first, *others = (_hashes(*each, first_row) for each in zip(columns, map(str, names), strict=True))
+    mixed = _mixed(first)
+    for each in others:
+        mixed = _mixed(mixed + each)
     return mixed
 
 
-def _hashes(column: NDArray[Any], first_row: int) -> NDArray[np.uint64]:
+def _hashes(column: NDArray[Any], name: str, first_row: int) -> NDArray[np.uint64]:
     """Hash of each row's value in a column."""
     if column.dtype.kind in "iub":
         return column.astype(np.int64).view(np.uint64)
-    values, inverse = distinct_clusters(column, first_row)
+    values, inverse = distinct_clusters(column, first_row, of=name)
     return np.asarray(np.array([_hash(value) for value in values], dtype=np.uint64)[inverse])
 
 

@@ -31,8 +31,10 @@ from .items import Remarks
 
 AGREEMENT = "agreement"
 """Confidence by repeated samples."""
-_FEWEST = 100
+FEWEST = 100
 """Answers below which confidences are not recalibrated."""
+_DIGITS = 12
+"""Decimals of confidences that are compared: 0.95 and 95 / 100 of a text are the same."""
 _FOLDS = 5
 """Questions below which kinds of confidences are not compared, as many as the folds of a recalibration."""
 
@@ -235,7 +237,7 @@ class _Model(Frozen):
         groups = cluster if cluster.max() + 1 < y.size else None
         labels = ["answer is wrong", "answer is correct"]
         found = assess(np.array(labels)[y], p, labels=labels, clusters=groups, resamples=0, confidence=self.level)
-        fit = Recalibrator(seed=self.seed).fit(y, p, clusters=groups) if y.size >= _FEWEST else None
+        fit = Recalibrator(seed=self.seed).fit(y, p, clusters=groups) if y.size >= FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         base, held, limits = math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
@@ -268,7 +270,7 @@ class _Model(Frozen):
             return
         all_of = np.stack([*kinds.values()]).sum(0)  # NaN where one is
         some, y, _, cluster = self.rows(all_of)
-        if y.size < _FEWEST or cluster.max() + 1 < _FOLDS:
+        if y.size < FEWEST or cluster.max() + 1 < _FOLDS:
             return
         losses, areas = {}, {}
         for name, p in kinds.items():
@@ -277,7 +279,7 @@ class _Model(Frozen):
             assert held_out is not None  # of all rows
             q, _ = held_out.recalibrated(Forecasts(y, p[some], **read).blocks())
             losses[name] = -np.log(np.where(y == 1, q[:, 1], q[:, 0]))
-            areas[name] = Ranked.of(1.0 - y, p[some]).area_influence()
+            areas[name] = Ranked.of(1.0 - y, p[some].round(_DIGITS)).area_influence()
         w, by = np.ones(y.size), Dependence(cluster)
         for one, two in combinations(kinds, 2):
             loss = uncertain_mean(losses[one] - losses[two], w, by)

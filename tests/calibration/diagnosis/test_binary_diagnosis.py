@@ -173,6 +173,13 @@ def test_the_certain_and_wrong_are_told_apart(rng):
     assert "ertain and wrong twice" in diagnose(y, p).verdict
 
 
+def test_of_many_that_were_certain_and_wrong_the_worst_are_named(rng):
+    y, p = planted(rng, 500)
+    p[:30], y[:30] = 10.0 ** -np.arange(7, 22, 0.5), 1  # the later, the worse
+    p[30:32], y[30:32] = 1.0, 0
+    assert diagnose(y, p).findings[0].rows == (30, 31, *range(29, 11, -1))
+
+
 def test_certain_and_right_is_no_error(rng):
     y, p = planted(rng, 500)
     p[:50], y[:50] = 0.0, 0

@@ -354,10 +354,17 @@ def test_certain_and_wrong(rng):
     y[:3] = [1, 2, 0]
     found = diagnose(p, y)
     assert found.errors == ("certainty",)
-    assert found.findings[0].rows == (0, 1)
+    assert found.findings[0].rows == (1, 0)  # the worst first
     words = "certain and wrong twice (fewer than 0.01 expected)"
     assert found.findings[0].words == words
     assert found.findings[0].p_value < 1e-12
+
+
+def test_of_many_that_were_certain_and_wrong_the_worst_are_named(rng):
+    p, y = simulate(rng, 800, 3)
+    small = 10.0 ** -np.arange(9, 39)  # the later, the worse
+    p[:30], y[:30] = np.stack([1 - small, small, 0 * small], axis=1), 1
+    assert diagnose(p, y).findings[0].rows == tuple(range(29, 9, -1))
 
 
 def test_zeros_of_other_classes_are_harmless(rng):

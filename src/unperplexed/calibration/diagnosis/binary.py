@@ -39,7 +39,7 @@ from .choice import (
     sets_of,
     unit_cost,
 )
-from .class_rows import CERTAIN, MOST_SURPRISING
+from .class_rows import CERTAIN, MOST_NAMED, MOST_SURPRISING
 from .gate import (
     FEWEST_CLUSTERS,
     ClusterSums,
@@ -226,8 +226,8 @@ def _certainty(data: BinaryData, certain: np.ndarray) -> Finding | None:
     rows: tuple[int, ...] = ()
     if data.rows_at is not None:
         erred = np.flatnonzero(certain)[wrong > 0]
-        rows = tuple(sorted({row for above in (True, False) for row in
-                             data.rows_at(erred[(data.rows.s[erred] > 0) == above], not above)}))  # fmt: skip
+        worst = erred[np.argsort(-np.abs(data.rows.s[erred]), kind="stable")][:MOST_NAMED]
+        rows = tuple(row for at in worst for row in data.rows_at(np.array([at]), data.rows.s[at] < 0))[:MOST_NAMED]
     return Finding(
         "certainty",
         *certainty.said(round(m), expected, round(float(counts.sum())), exact=not data.weighted_counts),

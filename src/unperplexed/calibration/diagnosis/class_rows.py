@@ -153,7 +153,7 @@ class Certain(Frozen, eq=False):
     wrong: int = 0
     """How many of these were wrong: the outcome was certain not to occur."""
     named: tuple[int, ...] = ()
-    """Numbers of these by which the user knows them."""
+    """Numbers of these by which the user knows them, the least probable outcome first."""
     expected: float = 0.0
     """How many of all rows were expected to be such, by the forecasts."""
     observed: Floats | float = 0.0
@@ -180,14 +180,15 @@ class PreparedRows:
         self.zeros = False
         """Whether any are exactly 0 in the rows that stay."""
         observed, predicted, out = np.zeros(counts.classes), np.zeros(counts.classes), 0
-        wrong, named = 0, list[int]()
+        wrong, named = 0, list[tuple[float, int]]()
         self._zero = np.inf
         for chunk in self._raw():
             self._zero = min(self._zero, zero_of(chunk.log_p, counts.classes, counts.rows))
             certain, erred = _certain(chunk.p, chunk.truth, counts.limit)
             out += int(certain.sum())
             wrong += int(erred.sum())
-            named += chunk.named[erred][chunk.named[erred] >= 0].tolist()
+            assigned = zip(chunk.p[erred, chunk.truth[erred]].tolist(), chunk.named[erred].tolist(), strict=True)
+            named = sorted([*named, *(each for each in assigned if each[1] >= 0)])[:MOST_NAMED]
             observed += np.bincount(chunk.truth[certain], chunk.weights[certain], counts.classes)
             predicted += chunk.weights[certain] @ chunk.p[certain]
             some = chunk.only(~certain)
@@ -203,7 +204,7 @@ class PreparedRows:
         expected = sum(float(_certain_mass(c.p, counts.limit).sum()) for c in self._raw()) if wrong else 0.0
         self._apart = _finite(Chunk.joined(apart), self._zero) if apart and not self.zeros else None
         """The certain rows, where these and those that are kept are all."""
-        self.certain = Certain(out, wrong, tuple(named[:MOST_NAMED]), expected, observed, predicted)
+        self.certain = Certain(out, wrong, tuple(row for _, row in named), expected, observed, predicted)
 
     def __iter__(self) -> Iterator[Chunk]:
         """Chunk by chunk."""
