@@ -258,5 +258,3 @@ def test_what_the_command_line_refuses(tmp_path, capsys):
     (tmp_path / "t.tally").write_bytes(b"")
     assert main(["assess", str(tmp_path / "t.tally"), "--ordered"]) == 2
     assert "give the file that the tally came from" in capsys.readouterr().err
-    assert main(["assess", "f.csv", "--ordered", "--by", "lead"]) == 2
-    assert "--by does not go with --ordered" in capsys.readouterr().err

@@ -883,7 +883,7 @@ def test_groups_without_rows_are_named():
     with_len = Broken(**vars(b))
     assert "3 groups without rows to assess, left out: x, y, z." in groups._caption(with_len)
     with_len.empty = [*b.empty, ("w",)]
-    with_len.small_last, with_len.total = True, Of(small=True)
+    with_len.small_last, with_len.total, with_len.groups = True, Of(small=True), [Of(small=True)]
     found = groups._caption(with_len)
     assert "left out: x, y, z, ...." in found
     assert "the most rows first, small ones last." in found
