@@ -95,7 +95,7 @@ class Monitored(Watched):
     log_evidence: Floats
     """Natural logarithm of the evidence that calibration broke, after each period. Larger is stronger."""
     alarm: Alarm | None
-    """The strongest alarm whose error goes on; that of the last one that is over if none does."""
+    """The strongest alarm whose error goes on. If all errors are over, that of the last one. None without alarms."""
     others: tuple[Alarm, ...]
     """Alarms of other groups, and those of errors that are over."""
     impossible: Impossible | None
