@@ -149,7 +149,9 @@ def alone(a: Assessment) -> str:
 
 def unnamed_cost(a: Assessment) -> str:
     """Say why recalibration gains more than the named errors cost, where their intervals say so; else ""."""
-    least = math.nan if a.remedy is None else a.remedy.gain.interval[0]
+    if a.remedy is None:
+        return ""
+    least = a.remedy.gain.interval[0]
     if not (least > a.cost and least > cost_interval(a).high):  # the limit of the cost takes SciPy
         return ""
     return f"Recalibration gains more, {number(a.remedy.gain.value)} nats, as errors that have no name here cost too."
