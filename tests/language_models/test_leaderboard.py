@@ -185,6 +185,15 @@ def test_order_of_rows_does_not_matter_but_for_equal_confidences(rng):
         )
 
 
+def test_the_map_of_a_leaderboard_is_the_one_that_is_fitted_again(rng):
+    p, model = rng.random(480), np.where(np.arange(480) % 2, "a", "b")
+    grade = (rng.random(480) < p**2).astype(float)
+    grade[:9], p[9:20] = 0.5, np.nan
+    answers = GradedAnswers({"g": grade}, {"p": p}, 700 - np.arange(480) // 4, model.tolist())
+    for each in leaderboard(answers, seed=3).entries:
+        assert answers.recalibrator("p", each.model, seed=3).gain_.after == each.recalibrated
+
+
 def test_empty_cells_are_a_value_of_their_own(tmp_path):
     path = tmp_path / "answers.csv"
     path.write_text("part,q,m,g\na,,x,Correct\n,a,,Wrong\na,,x,Wrong\n")

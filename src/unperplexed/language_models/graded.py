@@ -44,6 +44,33 @@ DOUBTFUL = "{{count}} in the column {column!r}: a doubtful confidence, {done} ({
 TIED = "{count} left out: as many graders call the answer right as wrong"
 
 
+class Judged(NamedTuple):
+    """Answers that are right or wrong and have a confidence."""
+
+    chosen: Bools
+    """Which of all answers these are."""
+    right: Ints
+    confidence: Floats
+    question: Ints
+    """Number of the question of each, from 0."""
+
+    @classmethod
+    def of(cls, grade: Floats, confidence: Floats, question: Ints) -> Judged:
+        """Choose them."""
+        chosen = np.isin(grade, (0, 1)) & ~np.isnan(confidence)
+        number = np.unique(question[chosen], return_inverse=True)[1].reshape(-1)
+        return cls(chosen, grade[chosen].astype(np.int64), confidence[chosen], number)
+
+    @property
+    def clusters(self) -> Ints | None:
+        """The questions, unless each has one answer."""
+        return self.question if self.question.max(initial=-1) + 1 < self.question.size else None
+
+    def recalibrator(self, seed: int) -> Recalibrator:
+        """Fit the map that recalibrates the confidence, answers to a question in one fold."""
+        return Recalibrator(seed=seed).fit(self.right, self.confidence, clusters=self.clusters)
+
+
 class GradedAnswers(Frozen, eq=False):
     """Columns of graded answers."""
 
@@ -61,11 +88,8 @@ class GradedAnswers(Frozen, eq=False):
 
     def recalibrator(self, confidence: str, model: str = "", seed: int = 0) -> Recalibrator:
         """Fit the map that recalibrates a confidence in a model's answers, those to a question in one fold."""
-        p, right = self.confidences[confidence], self.grade
-        some = (np.array(self.model) == model) & np.isin(right, (0, 1)) & ~np.isnan(p)
-        question = self.question[some]
-        clusters = question if np.unique(question).size < question.size else None
-        return Recalibrator(seed=seed).fit(right[some].astype(np.int64), p[some], clusters=clusters)
+        own = np.array(self.model) == model
+        return Judged.of(self.grade[own], self.confidences[confidence][own], self.question[own]).recalibrator(seed)
 
     @property
     def grade(self) -> Floats:

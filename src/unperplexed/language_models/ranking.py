@@ -26,7 +26,7 @@ from ..report.numbers import share
 from ..report.result import JsonResult, frame_like_input
 from ..statistics.intervals import Dependence, Interval, Metric, checked_sampling, uncertain_mean
 from .clustered_ratios import Mean, PairedMetric, columns_of, mean_of, paired_metric
-from .graded import GradedAnswers, decided, grader_agreement
+from .graded import GradedAnswers, Judged, decided, grader_agreement
 from .items import Remarks
 
 AGREEMENT = "agreement"
@@ -184,8 +184,7 @@ def leaderboard(
     level = checked_sampling(confidence, 0, seed).confidence
     remarks = Remarks() if remarks is None else remarks
     grade = answers.grade
-    known = decided(grade, remarks, len(answers.grades))
-    if not known.any():
+    if not decided(grade, remarks, len(answers.grades)).any():
         raise InputError("answers: none is right or wrong.")
     models = np.array(answers.model, dtype=object)
     entries: list[Entry] = []
@@ -202,7 +201,7 @@ def leaderboard(
             repeated.append((model, samples, found.reliability, error))
         if not kinds:
             raise InputError("answers: no confidence; name a column with --stated, or the answers with --answer.")
-        of = _Model(model, grade[own], known[own], answers.question[own], level, seed)
+        of = _Model(model, grade[own], answers.question[own], level, seed)
         entries += [each for name, p in kinds.items() if (each := of.entry(name, p)) is not None]
         differences += of.differences(kinds)
     if not entries:
@@ -218,26 +217,21 @@ class _Model(Frozen):
 
     name: str
     grade: Floats
-    known: Any
     question: Any
     level: float
     seed: int
 
-    def rows(self, p: Floats) -> tuple[Any, Any, Any, Any]:
-        """Rows that are right or wrong and have a confidence, as integers, with clusters numbered from 0."""
-        some = self.known & ~np.isnan(p)
-        cluster = np.unique(self.question[some], return_inverse=True)[1].reshape(-1)
-        return some, self.grade[some].astype(np.int64), p[some], cluster
-
     def entry(self, kind: str, p: Floats) -> Entry | None:
         """Judge one kind of confidence; None where no answer has it."""
-        _, y, p, cluster = self.rows(p)
+        judged = Judged.of(self.grade, p, self.question)
+        _, y, p, cluster = judged
         if not y.size:
             return None
-        groups = cluster if cluster.max() + 1 < y.size else None
         labels = ["answer is wrong", "answer is correct"]
-        found = assess(np.array(labels)[y], p, labels=labels, clusters=groups, resamples=0, confidence=self.level)
-        fit = Recalibrator(seed=self.seed).fit(y, p, clusters=groups) if y.size >= FEWEST else None
+        found = assess(
+            np.array(labels)[y], p, labels=labels, clusters=judged.clusters, resamples=0, confidence=self.level
+        )
+        fit = judged.recalibrator(self.seed) if y.size >= FEWEST else None
         gain, baseline = (None, None) if fit is None else (fit.gain_, fit.baseline)
         base, held, limits = math.nan, math.nan, Interval(math.nan, math.nan)
         if gain is not None and baseline is not None:
@@ -269,7 +263,7 @@ class _Model(Frozen):
         if len(kinds) < 2:
             return
         all_of = np.stack([*kinds.values()]).sum(0)  # NaN where one is
-        some, y, _, cluster = self.rows(all_of)
+        some, y, _, cluster = Judged.of(self.grade, all_of, self.question)
         if y.size < FEWEST or cluster.max() + 1 < _FOLDS:
             return
         losses, areas = {}, {}
@@ -279,7 +273,7 @@ class _Model(Frozen):
             assert held_out is not None  # of all rows
             q, _ = held_out.recalibrated(Forecasts(y, p[some], **read).blocks())
             losses[name] = -np.log(np.where(y == 1, q[:, 1], q[:, 0]))
-            areas[name] = Ranked.of(1.0 - y, p[some].round(_DIGITS)).area_influence()
+            areas[name] = Ranked.of((y == 0).astype(np.float64), p[some].round(_DIGITS)).area_influence()
         w, by = np.ones(y.size), Dependence(cluster)
         for one, two in combinations(kinds, 2):
             loss = uncertain_mean(losses[one] - losses[two], w, by)
